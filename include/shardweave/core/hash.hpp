@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef SHARDWEAVE_CORE_HASH_HPP
+#define SHARDWEAVE_CORE_HASH_HPP
+
+/// The stable hash (XXH3 of xxHash ≥ 0.8) and the bytes of an item id that it is taken of.
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+// Inline, so that nobody has to link xxHash and no two copies of it can meet.
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#define SHARDWEAVE_UNDEF_XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+#ifdef SHARDWEAVE_UNDEF_XXH_INLINE_ALL
+#undef XXH_INLINE_ALL
+#undef SHARDWEAVE_UNDEF_XXH_INLINE_ALL
+#endif
+
+#include <shardweave/core/detail/text.hpp>
+
+namespace shardweave {
+inline namespace v1 {
+
+/// 128 bits of hash, most significant half first.
+struct hash128 {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+
+    friend constexpr auto operator<=>(const hash128&, const hash128&) noexcept = default;
+};
+
+/// XXH3-64 of the bytes. The same in every process, build and language; never `std::hash`.
+[[nodiscard]] inline std::uint64_t stable_hash64(std::string_view bytes,
+                                                 std::uint64_t seed) noexcept {
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+/// XXH3-128 of the bytes.
+[[nodiscard]] inline hash128 stable_hash128(std::string_view bytes, std::uint64_t seed) noexcept {
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);
+    return {hash.high64, hash.low64};
+}
+
+namespace detail {
+
+template <class T>
+concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+                    std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+
+/// Integers that have one obvious decimal text. A `bool` or a character has not.
+template <class T>
+concept id_number = std::integral<T> && !std::same_as<T, bool> && !character<T>;
+
+template <class T>
+inline constexpr bool always_false = false;
+
+}  // namespace detail
+
+/// The canonical bytes of an item id, made from what the application holds:
+/// text and byte spans verbatim (no normalisation, NUL allowed, "" is a value like any other),
+/// integers as their shortest decimal text, so that 42, std::int64_t{42} and "42" agree.
+/// Floating point does not compile: two texts of one number would be two places.
+///
+/// It views the caller's text: use it as a parameter, as the library does, and store a string.
+class id_bytes {
+public:
+    template <class Text>
+        requires std::convertible_to<const Text&, std::string_view> && (!std::is_null_pointer_v<Text>)
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+    id_bytes(const Text& text) noexcept : text_(static_cast<std::string_view>(text)) {}
+
+    id_bytes(std::span<const std::byte> bytes) noexcept
+        : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
+
+    id_bytes(std::span<const unsigned char> bytes) noexcept
+        : id_bytes(std::as_bytes(bytes)) {}
+
+    template <detail::id_number Number>
+    id_bytes(Number number) noexcept {
+        const auto written = std::to_chars(digits_, digits_ + sizeof digits_, number);
+        digit_count_ = static_cast<unsigned char>(written.ptr - digits_);
+    }
+
+    template <class Other>
+        requires std::floating_point<Other> || std::same_as<Other, bool> || detail::character<Other>
+    id_bytes(Other) {
+        static_assert(detail::always_false<Other>,
+                      "shardweave: an item id is text, bytes or an integer; a floating-point number, "
+                      "a bool or a single character has no canonical bytes: format it to text first");
+    }
+
+    id_bytes(std::nullptr_t) = delete;
+
+    [[nodiscard]] std::string_view view() const noexcept {
+        return digit_count_ == 0 ? text_ : std::string_view{digits_, digit_count_};
+    }
+
+private:
+    std::string_view text_;
+    char digits_[20];
+    unsigned char digit_count_ = 0;
+};
+
+}  // namespace v1
+}  // namespace shardweave
+
+#endif

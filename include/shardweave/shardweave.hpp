@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef SHARDWEAVE_SHARDWEAVE_HPP
+#define SHARDWEAVE_SHARDWEAVE_HPP
+
+/// Everything but the adapters.
+
+#include <shardweave/core/bytes.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/limits.hpp>
+#include <shardweave/core/types.hpp>
+#include <shardweave/place/partition_key.hpp>
+#include <shardweave/place/router.hpp>
+#include <shardweave/place/routing_codec.hpp>
+#include <shardweave/place/routing_table.hpp>
+#include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_table.hpp>
+#include <shardweave/place/selector.hpp>
+#include <shardweave/place/shard_map.hpp>
+#include <shardweave/version.hpp>
+
+#endif
