@@ -1,0 +1,3 @@
+#include <shardweave/version.hpp>
+
+int other() { return shardweave::version_major; }
