@@ -1,3 +1,9 @@
-#include <shardweave/version.hpp>
+#include <shardweave/shardweave.hpp>
 
-int other() { return shardweave::version_major; }
+namespace sw = shardweave;
+
+sw::placement elsewhere(const char* key, const char* id) {
+    const sw::routing_table table{sw::scheme_table{sw::calculated(8)},
+                                  sw::shard_map::even({"db0", "db1"})};
+    return table.place(key, id);
+}
