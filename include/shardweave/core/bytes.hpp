@@ -133,7 +133,8 @@ private:
 // sign bit flipped; text has 00 written as 01 01 and 01 as 01 02, and ends with 00.
 // A descending component has every byte complemented, which `mask` does (0x00 or 0xff).
 
-/// Writes order-preserving keys to a sink with `void put(unsigned char)`, which may stop listening.
+/// Writes order-preserving keys to a sink with `void put(unsigned char)` and `bool full()`: a full
+/// one may ignore what is put, and no more text is written to it.
 template <class Sink>
 class ordered_writer {
 public:

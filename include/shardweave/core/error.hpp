@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <shardweave/core/detail/text.hpp>
+
 namespace shardweave {
 inline namespace v1 {
 
@@ -41,6 +43,8 @@ enum class errc {
     /// The bytes are not a routing table that this version can read. Restore it from its source.
     table_malformed,
 
+    /// Options that make no sense together or alone. Follow the advice in the detail.
+    invalid_options,
     /// A source's rows are not strictly increasing under the order. Make the store sort by exactly
     /// the order's components, text as unsigned bytes (`COLLATE "C"`, `COLLATE BINARY`).
     unordered_source,
@@ -74,6 +78,7 @@ enum class errc {
         case errc::unknown_shard: return "unknown_shard";
         case errc::epoch_conflict: return "epoch_conflict";
         case errc::table_malformed: return "table_malformed";
+        case errc::invalid_options: return "invalid_options";
         case errc::unordered_source: return "unordered_source";
         case errc::no_progress: return "no_progress";
         case errc::shard_failed: return "shard_failed";
@@ -98,14 +103,17 @@ struct error {
     /// True when there is an error.
     [[nodiscard]] explicit operator bool() const noexcept { return code != errc::ok; }
 
-    /// One line for a log: code, place, detail.
+    /// One line for a log: code, place, detail. The names are quoted, since a key may come from a
+    /// client, and could otherwise forge a line of its own.
     [[nodiscard]] std::string message() const {
         std::string text{to_string(code)};
         if (!shard.empty()) {
-            text += " [shard " + shard;
-            text += partition_key.empty() ? "]" : ", partition key " + partition_key + "]";
+            text += " [shard " + v1::detail::quoted(shard);
+            text += partition_key.empty()
+                        ? "]"
+                        : ", partition key " + v1::detail::quoted(partition_key) + "]";
         } else if (!partition_key.empty()) {
-            text += " [partition key " + partition_key + "]";
+            text += " [partition key " + v1::detail::quoted(partition_key) + "]";
         }
         if (!detail.empty()) {
             text += ": " + detail;

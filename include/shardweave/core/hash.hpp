@@ -8,7 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <ranges>
 #include <string_view>
 #include <type_traits>
 
@@ -27,6 +27,9 @@
 
 namespace shardweave {
 inline namespace v1 {
+
+static_assert(XXH_VERSION_NUMBER >= 800,
+              "shardweave: XXH3 has other results before xxHash 0.8; use 0.8 or later");
 
 /// 128 bits of hash, most significant half first.
 struct hash128 {
@@ -54,9 +57,21 @@ template <class T>
 concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
                     std::same_as<T, char16_t> || std::same_as<T, char32_t>;
 
-/// Integers that have one obvious decimal text. A `bool` or a character has not.
+/// Integers that have one obvious decimal text. A `bool` or a character has not. Compilers' 128-bit
+/// integers count as integral in some modes only, and would not fit in the digits.
 template <class T>
-concept id_number = std::integral<T> && !std::same_as<T, bool> && !character<T>;
+concept id_number = std::integral<T> && !std::same_as<T, bool> && !character<T> && sizeof(T) <= 8;
+
+template <class T>
+concept id_text = std::convertible_to<const T&, std::string_view> && !std::is_null_pointer_v<T>;
+
+/// Bytes in one piece: a span, vector or array of `std::byte`, `unsigned char` or `char`.
+template <class T>
+concept id_octets =
+    std::ranges::contiguous_range<const T&> && std::ranges::sized_range<const T&> && !id_text<T> &&
+    (std::same_as<std::ranges::range_value_t<const T&>, std::byte> ||
+     std::same_as<std::ranges::range_value_t<const T&>, unsigned char> ||
+     std::same_as<std::ranges::range_value_t<const T&>, char>);
 
 template <class T>
 inline constexpr bool always_false = false;
@@ -71,16 +86,17 @@ inline constexpr bool always_false = false;
 /// It views the caller's text: use it as a parameter, as the library does, and store a string.
 class id_bytes {
 public:
-    template <class Text>
-        requires std::convertible_to<const Text&, std::string_view> && (!std::is_null_pointer_v<Text>)
+    // A span's own conversions would come on top of this one, and C++ makes only one of them by
+    // itself; so each kind of range is taken as it is.
+    template <detail::id_text Text>
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     id_bytes(const Text& text) noexcept : text_(static_cast<std::string_view>(text)) {}
 
-    id_bytes(std::span<const std::byte> bytes) noexcept
-        : text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
-
-    id_bytes(std::span<const unsigned char> bytes) noexcept
-        : id_bytes(std::as_bytes(bytes)) {}
+    template <detail::id_octets Octets>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+    id_bytes(const Octets& octets) noexcept
+        : text_(reinterpret_cast<const char*>(std::ranges::data(octets)),
+                std::ranges::size(octets)) {}
 
     template <detail::id_number Number>
     id_bytes(Number number) noexcept {
