@@ -17,6 +17,18 @@
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/selector.hpp>
 #include <shardweave/place/shard_map.hpp>
+#include <shardweave/read/criterion.hpp>
+#include <shardweave/read/cursor.hpp>
+#include <shardweave/read/fan_out.hpp>
+#include <shardweave/read/merge.hpp>
+#include <shardweave/read/order.hpp>
+#include <shardweave/read/page.hpp>
+#include <shardweave/read/query.hpp>
+#include <shardweave/read/quota.hpp>
+#include <shardweave/read/stats.hpp>
+#include <shardweave/read/stream.hpp>
+#include <shardweave/read/token.hpp>
+#include <shardweave/read/weave.hpp>
 #include <shardweave/version.hpp>
 
 #endif

@@ -33,7 +33,8 @@ struct scheme_options {
 /// different split is a new version.
 class bucket_scheme {
 public:
-    /// Throws `errc::invalid_scheme` unless 1 ≤ buckets ≤ `limits::buckets` and the seed is not 0.
+    /// Throws `errc::invalid_scheme` unless 1 ≤ buckets ≤ `limits::buckets`, the seed is not 0, and
+    /// there is a custom selector exactly for `selection::custom`.
     bucket_scheme(selection how, std::uint32_t buckets, scheme_options options,
                   detail::shared_selector custom = nullptr)
         : custom_(std::move(custom)), seed_(options.seed), buckets_(buckets),
@@ -46,6 +47,12 @@ public:
         if (seed_ == 0) {
             throw failure{errc::invalid_scheme,
                           "the scheme seed 0 is the slots' own; use another, such as 1"};
+        }
+        if (how < selection::calculated || how > selection::custom ||
+            (how == selection::custom) != (custom_ != nullptr)) {
+            throw failure{errc::invalid_scheme,
+                          "a custom scheme has a selector, and no other has one; use calculated, "
+                          "random or selected_by"};
         }
     }
 

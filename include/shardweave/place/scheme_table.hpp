@@ -71,6 +71,13 @@ public:
         return scheme_table{*this}.retire(key, version);
     }
 
+    /// The same for every key under the ordinary scheme.
+    [[nodiscard]] scheme_table retire_ordinary(scheme_version version) const {
+        scheme_table next = *this;
+        next.ordinary_ = ordinary_.retired(version);
+        return next;
+    }
+
     /// The key's own history, or the ordinary one. O(log keys with their own).
     [[nodiscard]] const scheme_history& history(std::string_view key) const noexcept {
         const auto at = exceptional_.find(key);
@@ -84,7 +91,8 @@ public:
 
 private:
     void assign(std::string_view key, scheme_history history) {
-        if (key.size() > limits::key_bytes || exceptional_.size() >= limits::keys_with_schemes) {
+        if (key.size() > limits::key_bytes ||
+            (exceptional_.size() >= limits::keys_with_schemes && !exceptional_.contains(key))) {
             throw failure{errc::limit_exceeded,
                           detail::concat("the key ", detail::quoted(key), " has ", key.size(),
                                          " bytes of at most ", limits::key_bytes, ", and ",

@@ -121,7 +121,7 @@ class selector_registry {
 public:
     /// Throws `errc::invalid_scheme` when another rule has the name already.
     template <bucket_selector Selector>
-    selector_registry&& with(Selector selector) && {
+    [[nodiscard]] selector_registry with(Selector selector) && {
         add(std::move(selector));
         return std::move(*this);
     }

@@ -42,9 +42,15 @@ public:
         return even({std::move(name)}, slots);
     }
 
-    /// Equal numbers of slots, to within one. `slots` is a power of two, at least the shards' count.
+    /// Equal numbers of slots, to within one. `slots` is a power of two, at least the shards' count
+    /// (`errc::invalid_map`).
     [[nodiscard]] static shard_map even(std::vector<std::string> names,
                                         std::uint32_t slots = standard_slots) {
+        if (names.size() > slots) {
+            throw failure{errc::invalid_map,
+                          detail::concat(names.size(), " shards cannot share ", slots,
+                                         " slots evenly; use a power of two that is not below")};
+        }
         std::vector<weighted_shard> shards;
         shards.reserve(names.size());
         for (std::string& name : names) {
@@ -67,13 +73,13 @@ public:
         }
         check_slots(slots);
         std::vector<std::uint32_t> owners(slots);
-        std::uint64_t weight_before = 0;
+        std::uint64_t weight = 0;
+        auto first = owners.begin();
         for (std::size_t i = 0; i != shards.size(); ++i) {
-            const auto first = weight_before * slots / total;
-            weight_before += shards[i].weight;
-            std::fill(owners.begin() + static_cast<std::ptrdiff_t>(first),
-                      owners.begin() + static_cast<std::ptrdiff_t>(weight_before * slots / total),
-                      static_cast<std::uint32_t>(i));
+            weight += shards[i].weight;
+            const auto last = owners.begin() + slots_for(weight, total, slots);
+            std::fill(first, last, static_cast<std::uint32_t>(i));
+            first = last;
         }
         return {std::move(names), std::move(owners)};
     }
@@ -187,6 +193,19 @@ private:
                           detail::concat(slots, " slots; use a power of two of at most ",
                                          limits::slots)};
         }
+    }
+
+    /// `weight * slots / total`, bit by bit, because the product can have more than 64 bits.
+    /// Requires weight ≤ total < 2^63.
+    static std::ptrdiff_t slots_for(std::uint64_t weight, std::uint64_t total, std::uint32_t slots) {
+        std::ptrdiff_t quotient = weight == total ? 1 : 0;
+        std::uint64_t rest = weight == total ? 0 : weight;
+        for (std::uint32_t scale = 1; scale != slots; scale *= 2) {
+            rest *= 2;
+            quotient = 2 * quotient + (rest >= total ? 1 : 0);
+            rest -= rest >= total ? total : 0;
+        }
+        return quotient;
     }
 
     std::vector<std::string> names_;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef SHARDWEAVE_READ_PAGE_HPP
+#define SHARDWEAVE_READ_PAGE_HPP
+
+/// What a read is asked to be, and what a page of it is.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <shardweave/core/error.hpp>
+#include <shardweave/read/cursor.hpp>
+#include <shardweave/read/stats.hpp>
+#include <shardweave/read/weave.hpp>
+
+namespace shardweave {
+inline namespace v1 {
+
+/// What one query covers.
+enum class grouping : std::uint8_t {
+    /// One partition key: any store.
+    per_partition_key,
+    /// All partition keys of a shard, merged by the store: fewer round trips for those that can.
+    per_shard,
+};
+
+/// One key, or several whose items are read as one list (a feed from the authors that someone
+/// follows). `unique(…)` must then tell items of different keys apart, too.
+class key_set {
+public:
+    template <class Text>
+        requires std::convertible_to<const Text&, std::string_view>
+    key_set(const Text& key) : keys_{std::string{static_cast<std::string_view>(key)}} {}
+
+    key_set(std::initializer_list<std::string_view> keys) : keys_(keys.begin(), keys.end()) {}
+
+    template <std::ranges::input_range Range>
+        requires(!std::convertible_to<const Range&, std::string_view> &&
+                 std::convertible_to<std::ranges::range_reference_t<Range>, std::string_view>)
+    key_set(Range&& keys) {
+        for (auto&& key : keys) {
+            keys_.emplace_back(static_cast<std::string_view>(key));
+        }
+    }
+
+    [[nodiscard]] const std::vector<std::string>& keys() const noexcept { return keys_; }
+
+private:
+    std::vector<std::string> keys_;
+};
+
+/// How a fan-out reads.
+template <class Item>
+struct fan_out_options {
+    /// The most queries at a time. 1 runs them one after another on the calling thread; more run them
+    /// on threads that end with the call, and then the callback must allow concurrent calls.
+    std::size_t concurrency = 1;
+    shardweave::grouping grouping = shardweave::grouping::per_partition_key;
+    shardweave::on_failure on_failure = shardweave::on_failure::fail;
+    item_traits<Item> items{};
+};
+
+/// What a page is asked to be.
+struct page_options {
+    /// Items of the page; may differ from page to page. 0 asks nothing.
+    std::size_t limit = 20;
+    /// `next` or `previous` of a page, or what a sealer opened; nothing for the first page.
+    std::optional<cursor> from{};
+    /// Handed to the callback as it is, and bound to the cursors.
+    std::string filter{};
+};
+
+/// What a stream is asked to be.
+struct stream_options {
+    /// Items that are read at a time: bounds the memory, and the requests.
+    std::size_t chunk = 256;
+    std::optional<cursor> from{};
+    std::string filter{};
+};
+
+/// One page.
+template <class Item>
+struct read_page {
+    /// In the order, in whichever direction the page was reached.
+    std::vector<Item> items;
+    /// Goes on after the page. Nothing at the certain end; a full last page can not be certain, so the
+    /// page after it may be empty.
+    std::optional<cursor> next;
+    /// Goes back, likewise. Nothing for the first page.
+    std::optional<cursor> previous;
+    /// The sources that failed, with `on_failure::prefix`: then the page ends before the first row that
+    /// they could have had, and `next` (backward: `previous`) tries them again.
+    std::vector<error> failures;
+    read_stats stats;
+
+    [[nodiscard]] bool complete() const noexcept { return failures.empty(); }
+};
+
+}  // namespace v1
+}  // namespace shardweave
+
+#endif
