@@ -17,12 +17,14 @@
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/selector.hpp>
 #include <shardweave/place/shard_map.hpp>
+#include <shardweave/read/action.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/fan_out.hpp>
 #include <shardweave/read/merge.hpp>
 #include <shardweave/read/order.hpp>
 #include <shardweave/read/page.hpp>
+#include <shardweave/read/position.hpp>
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/quota.hpp>
 #include <shardweave/read/stats.hpp>

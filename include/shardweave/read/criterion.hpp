@@ -38,7 +38,8 @@ constexpr auto as_component(order_component<P, D, N, U> component) {
 
 template <direction To, class P, direction D, nulls N, bool U>
 constexpr auto directed(order_component<P, D, N, U> component) {
-    return order_component<P, D == direction::unset ? To : D, N, U>{std::move(component.projection)};
+    return order_component<P, D == direction::unset ? To : D, N, U>{
+        std::move(component.projection)};
 }
 
 }  // namespace detail
@@ -66,8 +67,8 @@ template <class Projection>
 [[nodiscard]] constexpr auto nulls_first(Projection projection) {
     auto component = detail::as_component(std::move(projection));
     using type = decltype(component);
-    return order_component<decltype(component.projection), type::way, nulls::first, type::is_unique>{
-        std::move(component.projection)};
+    return order_component<decltype(component.projection), type::way, nulls::first,
+                           type::is_unique>{std::move(component.projection)};
 }
 /// An `optional` whose absent values come last, in either direction.
 template <class Projection>

@@ -4,6 +4,12 @@
 
 /// Where a paged read stands, as an object within the process.
 
+#include <shardweave/core/bytes.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/types.hpp>
+#include <shardweave/read/query.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -13,12 +19,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <shardweave/core/bytes.hpp>
-#include <shardweave/core/error.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/core/types.hpp>
-#include <shardweave/read/query.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -45,18 +45,19 @@ struct binding {
     friend bool operator==(const binding&, const binding&) noexcept = default;
 };
 
-/// A place in one query's results. The boundary is the truth: every row up to it was handed out or is
-/// deleted, in every source; none beyond it was. So buckets may move, and shards and schemes be added,
-/// between two pages.
+/// A place in one query's results. The boundary is the truth: every row up to it was handed out or
+/// is deleted, in every source; none beyond it was. So buckets may move, and shards and schemes be
+/// added, between two pages.
 ///
-/// A cursor becomes text only through a sealer, and one that came from a client is opened only by the
-/// read that it is given to, which knows what it must be bound to. A value.
+/// A cursor becomes text only through a sealer, and one that came from a client is opened only by
+/// the read that it is given to, which knows what it must be bound to. A value.
 class cursor {
 public:
     struct state {
         shardweave::binding binding;
         scan way = scan::forward;
-        /// The boundary's order-preserving bytes; nothing for the very start (or, backward, the end).
+        /// The boundary's order-preserving bytes; nothing for the very start (or, backward, the
+        /// end).
         std::optional<std::string> boundary;
         /// Of the routing table that the page was read with.
         shardweave::epoch epoch;
@@ -77,14 +78,16 @@ public:
         }
         const state& at = std::get<state>(content_);
         if (at.binding != expected) {
-            throw failure{errc::cursor_mismatch,
-                          "the cursor belongs to a read of other keys, another filter or another order; "
-                          "start this one without it"};
+            throw failure{
+                errc::cursor_mismatch,
+                "the cursor belongs to a read of other keys, another filter or another order; "
+                "start this one without it"};
         }
         return at;
     }
 
-    /// The state of a cursor that a page gave; null for one that a sealer opened and no read resolved.
+    /// The state of a cursor that a page gave; null for one that a sealer opened and no read
+    /// resolved.
     [[nodiscard]] const state* known() const noexcept { return std::get_if<state>(&content_); }
 
 private:

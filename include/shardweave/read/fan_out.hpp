@@ -4,16 +4,6 @@
 
 /// Reads keys back as one ordered, pageable stream, through the user's query callback.
 
-#include <algorithm>
-#include <cstddef>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/limits.hpp>
@@ -25,6 +15,16 @@
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/stream.hpp>
 #include <shardweave/read/weave.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
@@ -43,9 +43,8 @@ using answered_item = typename page_item<std::remove_cvref_t<
     std::invoke_result_t<const Query&, const shard_query<typename Order::position_type>&>>>::type;
 
 /// The sources of a read: each partition key of each key once, newest scheme first.
-[[nodiscard]] inline std::vector<source> sources_of(const routing_table& table,
-                                                    const std::vector<std::string>& keys,
-                                                    grouping by) {
+[[nodiscard]] inline std::vector<source>
+sources_of(const routing_table& table, const std::vector<std::string>& keys, grouping by) {
     std::vector<std::string_view> distinct(keys.begin(), keys.end());
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
@@ -65,8 +64,9 @@ using answered_item = typename page_item<std::remove_cvref_t<
             }
             if (sources.size() == limits::sources) {
                 throw failure{errc::limit_exceeded,
-                              concat("a read of more than ", limits::sources, " sources; read fewer of the ",
-                                     distinct.size(), " keys at a time, or group per shard")};
+                              concat("a read of more than ", limits::sources,
+                                     " sources; read fewer of the ", distinct.size(),
+                                     " keys at a time, or group per shard")};
             }
             sources.push_back({std::move(each.shard), {each.partition_key}, each.rank, weight});
         }
@@ -79,8 +79,8 @@ using answered_item = typename page_item<std::remove_cvref_t<
 }  // namespace detail
 
 /// Reads through a query callback, `shard_page<Item>(const shard_query<position>&)`, which asks one
-/// store once. Several threads may use one fan-out at a time, when the callback allows it; it refers
-/// to the router, which must outlive it.
+/// store once. Several threads may use one fan-out at a time, when the callback allows it; it
+/// refers to the router, which must outlive it.
 template <class Order, class Query>
 class fan_out {
 public:
@@ -98,11 +98,12 @@ public:
     }
     fan_out(const router&&, Order, Query, options = {}) = delete;
 
-    /// One page of the keys' items. Throws `failure`: what the key, the cursor or the token is refused
-    /// for, before any query; `errc::shard_failed` with the callback's exception nested,
-    /// `errc::unordered_source` and `errc::no_progress` from the queries. A page that throws changes
-    /// nothing: its cursor can be used again.
-    [[nodiscard]] read_page<item_type> page(const key_set& keys, const page_options& with = {}) const {
+    /// One page of the keys' items. Throws `failure`: what the key, the cursor or the token is
+    /// refused for, before any query; `errc::shard_failed` with the callback's exception nested,
+    /// `errc::unordered_source` and `errc::no_progress` from the queries. A page that throws
+    /// changes nothing: its cursor can be used again.
+    [[nodiscard]] read_page<item_type> page(const key_set& keys,
+                                            const page_options& with = {}) const {
         const router::snapshot table = router_->pin();
         const binding bound = bind(keys, with.filter);
         const start from = resolve(with.from, bound);
@@ -118,18 +119,18 @@ public:
         return result;
     }
 
-    /// The keys' items as a range to iterate once: `for (const item& each : reader.stream(key))`. Reads
-    /// a chunk at a time as it goes, in bounded memory, and follows a routing table that changes
-    /// meanwhile. Iterating throws what `page` throws; with `on_failure::prefix`, after handing out what
-    /// is certain. It refers to this fan-out.
+    /// The keys' items as a range to iterate once: `for (const item& each : reader.stream(key))`.
+    /// Reads a chunk at a time as it goes, in bounded memory, and follows a routing table that
+    /// changes meanwhile. Iterating throws what `page` throws; with `on_failure::prefix`, after
+    /// handing out what is certain. It refers to this fan-out.
     [[nodiscard]] item_stream<fan_out> stream(const key_set& keys,
                                               const stream_options& with = {}) const& {
         return item_stream<fan_out>{*this, keys, with};
     }
     item_stream<fan_out> stream(const key_set&, const stream_options& = {}) const&& = delete;
 
-    /// Looks for one item where it may be, newest scheme first: `get(placement)` returns an optional of
-    /// the item. A tombstone counts as not there, and hides older copies.
+    /// Looks for one item where it may be, newest scheme first: `get(placement)` returns an
+    /// optional of the item. A tombstone counts as not there, and hides older copies.
     template <class Get>
     [[nodiscard]] std::optional<item_type> find(std::string_view key, const id_bytes& id,
                                                 const Get& get) const {
@@ -183,9 +184,14 @@ private:
                                          " sources; at most ", limits::page_items, " items and ",
                                          limits::buffered_rows, " rows in memory are allowed")};
         }
-        return machine{order_, std::move(sources),
-                       {.limit = limit, .way = from.state.way, .after = from.after, .filter = filter,
-                        .epoch = table.epoch(), .failure = options_.on_failure,
+        return machine{order_,
+                       std::move(sources),
+                       {.limit = limit,
+                        .way = from.state.way,
+                        .after = from.after,
+                        .filter = filter,
+                        .epoch = table.epoch(),
+                        .on_failure = options_.on_failure,
                         .items = options_.items}};
     }
 

@@ -2,7 +2,11 @@
 #ifndef SHARDWEAVE_READ_MERGE_HPP
 #define SHARDWEAVE_READ_MERGE_HPP
 
-/// The k-way merge: a loser tree over lanes that are fed as answers come in.
+/// The k-way merge of lanes that are fed as answers come in.
+
+#include <shardweave/read/detail/loser_tree.hpp>
+#include <shardweave/read/detail/order_key.hpp>
+#include <shardweave/read/query.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -13,19 +17,15 @@
 #include <utility>
 #include <vector>
 
-#include <shardweave/read/order.hpp>
-#include <shardweave/read/query.hpp>
-
 namespace shardweave {
 inline namespace v1 {
 
-/// Merges lanes of rows into one order. A lane whose rows ran out stands at a wall: everything up to
-/// there is known, what comes after is not, so nothing beyond the nearest wall is certain.
+/// Merges lanes of rows into one order. A lane whose rows ran out stands at a wall: everything up
+/// to there is known, what comes after is not, so nothing beyond the nearest wall is certain.
 ///
-/// A loser tree (Knuth, TAOCP vol. 3, 5.4.1) whose nodes hold lane numbers only, over a dense array of
-/// order-preserving key prefixes: ⌈log₂ k⌉ comparisons a row, most of them of two integers. Stable:
-/// equal positions come in lane order. Items are moved, never copied; nothing is allocated but the
-/// rows' own vectors. Not thread-safe.
+/// A loser tree of lane numbers over a dense array of order-preserving key prefixes: ⌈log₂ k⌉
+/// comparisons a row, most of them of two integers. Stable: equal positions come in lane order.
+/// Items are moved, never copied; nothing is allocated but the rows' own vectors. Not thread-safe.
 template <class Item, class Order>
 class merge {
 public:
@@ -35,14 +35,15 @@ public:
     enum class head : std::uint8_t { row, wall, end };
 
     merge(const Order& order, scan way, std::size_t lanes)
-        : order_(&order), way_(way), lanes_(lanes), keys_(lanes), losers_(lanes) {
+        : order_(&order), way_(way), lanes_(lanes), keys_(lanes), tree_(lanes) {
         for (std::size_t lane = 0; lane != lanes; ++lane) {
             refresh(lane);
         }
     }
 
     /// Appends rows to a lane. They must be beyond what it has and in strict order; else the number
-    /// of the first that is not is returned, and nothing is appended. `settle` before the next `top`.
+    /// of the first that is not is returned, and nothing is appended. `settle` before the next
+    /// `top`.
     [[nodiscard]] std::optional<std::size_t> feed(std::size_t lane, std::vector<Item>&& rows) {
         lane_state& at = lanes_[lane];
         for (std::size_t i = 0; i != rows.size(); ++i) {
@@ -83,36 +84,19 @@ public:
         refresh(lane);
     }
 
-    /// Plays the whole tree, after lanes were fed, covered or finished. O(k).
+    /// Looks at all lanes anew, after some were fed, covered or finished. O(k).
     void settle() {
-        const std::size_t count = lanes_.size();
-        if (count == 0) {
-            return;
-        }
-        std::vector<std::size_t>& winners = scratch_;
-        winners.resize(2 * count);
-        for (std::size_t lane = 0; lane != count; ++lane) {
-            winners[count + lane] = lane;
-        }
-        for (std::size_t node = count - 1; node != 0; --node) {
-            std::size_t winner = winners[2 * node];
-            std::size_t loser = winners[2 * node + 1];
-            if (before(loser, winner)) {
-                std::swap(winner, loser);
-            }
-            winners[node] = winner;
-            losers_[node] = loser;
-        }
-        losers_[0] = winners[1];
+        tree_.play([this](std::size_t a, std::size_t b) { return before(a, b); });
     }
 
-    /// The lane whose head is first. Requires at least one lane, and `settle` since the last change.
-    [[nodiscard]] std::size_t top() const noexcept { return losers_[0]; }
+    /// The lane whose head is first. Requires at least one lane, and `settle` since the last
+    /// change.
+    [[nodiscard]] std::size_t top() const noexcept { return tree_.winner(); }
     [[nodiscard]] head state(std::size_t lane) const noexcept { return keys_[lane].kind; }
 
     /// Takes the row of `top()`, which must have one, and plays its lane again. O(log k).
     [[nodiscard]] Item take() {
-        const std::size_t lane = losers_[0];
+        const std::size_t lane = tree_.winner();
         lane_state& at = lanes_[lane];
         taken_ = keys_[lane];
         Item item = std::move(at.rows[at.next]);
@@ -121,15 +105,15 @@ public:
             at.next = 0;
         }
         refresh(lane);
-        replay(lane);
+        tree_.replay([this](std::size_t a, std::size_t b) { return before(a, b); });
         return item;
     }
 
     /// True when the next row has the position of `item`, which `take` just gave.
     [[nodiscard]] bool next_equals(const Item& item) const {
-        const lane_key& next = keys_[losers_[0]];
+        const lane_key& next = keys_[top()];
         return next.high == taken_.high && next.low == taken_.low && next.kind == head::row &&
-               (next.exact || taken_.exact || order_->compare(front(losers_[0]), item) == 0);
+               (next.exact || taken_.exact || order_->compare(front(top()), item) == 0);
     }
 
     /// Up to where the lane's rows are known; nothing when it was never fed.
@@ -175,7 +159,8 @@ private:
         bool finished = false;
     };
 
-    /// A lane's head as it is compared. A wall without a position is before everything, an end after.
+    /// A lane's head as it is compared. A wall without a position is before everything, an end
+    /// after.
     struct lane_key {
         std::uint64_t high = 0;
         std::uint64_t low = 0;
@@ -292,23 +277,12 @@ private:
                      : compare(*lanes_[a].covered, *lanes_[b].covered);
     }
 
-    void replay(std::size_t lane) {
-        std::size_t winner = lane;
-        for (std::size_t node = (lane + lanes_.size()) / 2; node != 0; node /= 2) {
-            if (before(losers_[node], winner)) {
-                std::swap(losers_[node], winner);
-            }
-        }
-        losers_[0] = winner;
-    }
-
     const Order* order_;
     scan way_;
     std::vector<lane_state> lanes_;
     std::vector<lane_key> keys_;
-    /// [0] is the winner, [n] the loser of inner node n; lane i is the leaf k + i.
-    std::vector<std::size_t> losers_;
-    std::vector<std::size_t> scratch_;
+    detail::loser_tree tree_;
+    /// The key of the row that `take` gave last.
     lane_key taken_{};
 };
 

@@ -4,6 +4,13 @@
 
 /// A total order over items, checked when it compiles, and the positions in it.
 
+#include <shardweave/core/bytes.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/read/criterion.hpp>
+#include <shardweave/read/detail/order_key.hpp>
+#include <shardweave/read/detail/projection.hpp>
+#include <shardweave/read/position.hpp>
+
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -16,65 +23,50 @@
 #include <type_traits>
 #include <utility>
 
-#include <shardweave/core/bytes.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/read/criterion.hpp>
-#include <shardweave/read/detail/order_key.hpp>
-#include <shardweave/read/detail/projection.hpp>
-
 namespace shardweave {
 inline namespace v1 {
 
-/// The value of a total order for one item: what a keyset query compares with. Values are owned;
-/// read them by `get<0>(position)` or by structured bindings.
-template <class... Values>
-struct position {
-    std::tuple<Values...> values;
-
-    friend bool operator==(const position&, const position&) = default;
-};
-
-template <std::size_t Index, class... Values>
-[[nodiscard]] const auto& get(const position<Values...>& at) noexcept {
-    return std::get<Index>(at.values);
-}
-
-/// A total order by its criteria, most significant first. Strings compare as unsigned bytes, floating
-/// point by the IEEE total order. A value; safe to share.
+/// A total order by its criteria, most significant first. Strings compare as unsigned bytes,
+/// floating point by the IEEE total order. A value; safe to share.
 template <class Item, class... Components>
 class total_order {
     static constexpr std::size_t count = sizeof...(Components);
     static constexpr bool ends_unique =
         (std::size_t{Components::is_unique} + ...) == 1 &&
         std::tuple_element_t<count - 1, std::tuple<Components...>>::is_unique;
-    static_assert(ends_unique,
-                  "shardweave: an order must end with unique(...), and have it nowhere else: without a "
-                  "unique tie-break, pages skip or repeat the items that tie");
+    static_assert(
+        ends_unique,
+        "shardweave: an order must end with unique(...), and have it nowhere else: without a "
+        "unique tie-break, pages skip or repeat the items that tie");
     static_assert(!std::is_void_v<Item>,
                   "shardweave: the projections do not tell the item's type; name it, as in "
                   "newest_first<item>(...)");
-    static_assert(((detail::component_traits<Components, Item>::is_optional ==
-                    (Components::absent != nulls::refused)) &&
-                   ...),
-                  "shardweave: an optional needs nulls_first(...) or nulls_last(...), and nothing else "
-                  "takes it: a store sorts absent values first or last, and both sides must agree");
+    static_assert(
+        ((detail::component_traits<Components, Item>::is_optional ==
+          (Components::absent != nulls::refused)) &&
+         ...),
+        "shardweave: an optional needs nulls_first(...) or nulls_last(...), and nothing else "
+        "takes it: a store sorts absent values first or last, and both sides must agree");
     static_assert(((!detail::component_traits<Components, Item>::is_optional ||
                     !Components::is_unique) &&
                    ...),
                   "shardweave: unique(...) must always have a value; absent values would tie");
-    static_assert((detail::order_key<typename detail::component_traits<Components, Item>::value>::supported &&
-                   ...),
-                  "shardweave: an order compares integers, enums, float, double, text, std::array of "
-                  "bytes, and std::chrono durations and time points, or optionals of them");
+    static_assert(
+        (detail::order_key<typename detail::component_traits<Components, Item>::value>::supported &&
+         ...),
+        "shardweave: an order compares integers, enums, float, double, text, std::array of "
+        "bytes, and std::chrono durations and time points, or optionals of them");
 
 public:
     using item_type = Item;
     using position_type = position<detail::component_value<Components, Item>...>;
 
-    constexpr explicit total_order(Components... components) : components_(std::move(components)...) {}
+    constexpr explicit total_order(Components... components)
+        : components_(std::move(components)...) {}
 
-    /// The same order under a name that goes into the fingerprint. Name an order when an application
-    /// has several of the same types, such as by creation and by change: their tokens then differ.
+    /// The same order under a name that goes into the fingerprint. Name an order when an
+    /// application has several of the same types, such as by creation and by change: their tokens
+    /// then differ.
     [[nodiscard]] total_order named(std::string_view name) const {
         total_order copy = *this;
         copy.name_ = name;
@@ -108,7 +100,8 @@ public:
         return bytes;
     }
 
-    /// A position from its bytes, which may be hostile; nothing for bytes that `encode` does not write.
+    /// A position from its bytes, which may be hostile; nothing for bytes that `encode` does not
+    /// write.
     [[nodiscard]] std::optional<position_type> decode(std::string_view bytes) const {
         ordered_reader in{bytes};
         // A braced list, so that the components are read in their order.
@@ -138,12 +131,12 @@ public:
         return text + ")";
     }
 
-    /// Tells orders apart whose positions must not be mixed: types, directions, nulls, and the name.
+    /// Tells orders apart whose positions must not be mixed: types, directions, nulls, and the
+    /// name.
     [[nodiscard]] std::uint64_t fingerprint() const {
         std::string text;
-        with_indices([&]<std::size_t... I>(std::index_sequence<I...>) {
-            ((text += describe<I>()), ...);
-        });
+        with_indices(
+            [&]<std::size_t... I>(std::index_sequence<I...>) { ((text += describe<I>()), ...); });
         return stable_hash64(text + name_, 0);
     }
 
@@ -201,8 +194,7 @@ private:
     }
 
     template <std::size_t I>
-    static constexpr unsigned char mask =
-        component<I>::way == direction::descending ? 0xff : 0x00;
+    static constexpr unsigned char mask = component<I>::way == direction::descending ? 0xff : 0x00;
 
     template <class Sink, class Any>
     void write(Sink& sink, const Any& item) const {
@@ -276,8 +268,9 @@ namespace detail {
 
 template <class Item, direction Default, class... Projections>
 constexpr auto make_order(Projections... projections) {
-    using item = typename first_item<Item, typename projected_item<component_projection<
-                                               decltype(as_component(projections))>>::type...>::type;
+    using item =
+        typename first_item<Item, typename projected_item<component_projection<
+                                      decltype(as_component(projections))>>::type...>::type;
     return [](auto... components) {
         return total_order<item, decltype(components)...>{std::move(components)...};
     }(directed<Default>(as_component(std::move(projections)))...);
@@ -304,12 +297,5 @@ template <class Item = void, class... Projections>
 
 }  // namespace v1
 }  // namespace shardweave
-
-template <class... Values>
-struct std::tuple_size<shardweave::position<Values...>>
-    : std::integral_constant<std::size_t, sizeof...(Values)> {};
-template <std::size_t Index, class... Values>
-struct std::tuple_element<Index, shardweave::position<Values...>>
-    : std::tuple_element<Index, const std::tuple<Values...>> {};
 
 #endif

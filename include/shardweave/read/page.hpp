@@ -4,6 +4,11 @@
 
 /// What a read is asked to be, and what a page of it is.
 
+#include <shardweave/core/error.hpp>
+#include <shardweave/read/cursor.hpp>
+#include <shardweave/read/stats.hpp>
+#include <shardweave/read/weave.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +18,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <shardweave/core/error.hpp>
-#include <shardweave/read/cursor.hpp>
-#include <shardweave/read/stats.hpp>
-#include <shardweave/read/weave.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -58,8 +58,8 @@ private:
 /// How a fan-out reads.
 template <class Item>
 struct fan_out_options {
-    /// The most queries at a time. 1 runs them one after another on the calling thread; more run them
-    /// on threads that end with the call, and then the callback must allow concurrent calls.
+    /// The most queries at a time. 1 runs them one after another on the calling thread; more run
+    /// them on threads that end with the call, and then the callback must allow concurrent calls.
     std::size_t concurrency = 1;
     shardweave::grouping grouping = shardweave::grouping::per_partition_key;
     shardweave::on_failure on_failure = shardweave::on_failure::fail;
@@ -89,13 +89,13 @@ template <class Item>
 struct read_page {
     /// In the order, in whichever direction the page was reached.
     std::vector<Item> items;
-    /// Goes on after the page. Nothing at the certain end; a full last page can not be certain, so the
-    /// page after it may be empty.
+    /// Goes on after the page. Nothing at the certain end; a full last page can not be certain, so
+    /// the page after it may be empty.
     std::optional<cursor> next;
     /// Goes back, likewise. Nothing for the first page.
     std::optional<cursor> previous;
-    /// The sources that failed, with `on_failure::prefix`: then the page ends before the first row that
-    /// they could have had, and `next` (backward: `previous`) tries them again.
+    /// The sources that failed, with `on_failure::prefix`: then the page ends before the first row
+    /// that they could have had, and `next` (backward: `previous`) tries them again.
     std::vector<error> failures;
     read_stats stats;
 

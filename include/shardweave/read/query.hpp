@@ -4,6 +4,8 @@
 
 /// The one question that the library asks of a store, and its answer.
 
+#include <shardweave/core/types.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,8 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <shardweave/core/types.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -22,8 +22,8 @@ inline namespace v1 {
 enum class scan : std::uint8_t { forward = 0, backward = 1 };
 
 /// What a query callback is asked: the first `limit` rows of the partition keys, together, strictly
-/// beyond `after` and not beyond `until`, in the order, walking `way`. What it refers to is valid until
-/// the callback returns.
+/// beyond `after` and not beyond `until`, in the order, walking `way`. What it refers to is valid
+/// until the callback returns.
 template <class Position>
 struct shard_query {
     /// The shard to ask.
@@ -40,7 +40,8 @@ struct shard_query {
     scan way = scan::forward;
     /// The caller's filter, as given to the read.
     std::string_view filter;
-    /// The store's own cursor from the answer before, when that came from this same read; else empty.
+    /// The store's own cursor from the answer before, when that came from this same read; else
+    /// empty.
     std::string_view cursor;
     /// Of the routing table in use; for stores that refuse stale routes.
     shardweave::epoch epoch;

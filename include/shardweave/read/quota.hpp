@@ -13,8 +13,8 @@ inline namespace v1 {
 
 namespace detail {
 
-/// ln n!, by Stirling's series above 16 (relative error below 1e-14). Not std::lgamma, which writes a
-/// global (signgam) and so is a data race between threads.
+/// ln n!, by Stirling's series above 16 (relative error below 1e-14). Not std::lgamma, which writes
+/// a global (signgam) and so is a data race between threads.
 inline double log_factorial(double n) noexcept {
     if (n < 16) {
         double product = 1;
@@ -32,19 +32,21 @@ inline double log_factorial(double n) noexcept {
 
 }  // namespace detail
 
-/// The accepted chance that a page needs a second round because some source was asked for too little.
-/// At 2 %, a page of 20 rows from 8 sources asks each for 8 and takes a second round once in about
-/// 150 pages (tests/read/quota.test.cpp counts it); asking for all 20 would read 2.5 times as much.
+/// The accepted chance that a page needs a second round because some source was asked for too
+/// little. At 2 %, a page of 20 rows from 8 sources asks each for 8 and takes a second round once
+/// in about 150 pages (tests/read/quota.test.cpp counts it); asking for all 20 would read 2.5 times
+/// as much.
 inline constexpr double standard_refill_chance = 0.02;
 
-/// Rows to ask of a source that holds each of the page's rows with probability `share`, for a page of
-/// `limit` rows from `sources` sources. At least 1, never above `limit` (0 only for a limit of 0).
+/// Rows to ask of a source that holds each of the page's rows with probability `share`, for a page
+/// of `limit` rows from `sources` sources. At least 1, never above `limit` (0 only for a limit of
+/// 0).
 ///
 /// A source asked for q is asked again exactly when it holds q or more of the first limit − 1 rows.
 /// That number is binomial with n = limit − 1, so this is the smallest q above its mean for which
-/// pmf(q) / (1 − r) ≤ chance / sources, where r is the ratio of the next two terms: a geometric bound
-/// of the tail, summed over the sources by the union bound. It holds for unequal shares.
-/// O(q − mean) steps.
+/// pmf(q) / (1 − r) ≤ chance / sources, where r is the ratio of the next two terms: a geometric
+/// bound of the tail, summed over the sources by the union bound. It holds for unequal shares. O(q
+/// − mean) steps.
 [[nodiscard]] inline std::size_t quota(std::size_t limit, double share, std::size_t sources,
                                        double refill_chance = standard_refill_chance) noexcept {
     if (limit <= 1 || sources <= 1 || share >= 1) {
@@ -56,9 +58,9 @@ inline constexpr double standard_refill_chance = 0.02;
     const auto n = static_cast<double>(limit - 1);
     const double odds = share / (1 - share);
     double q = std::floor(n * share) + 1;
-    double pmf = std::exp(detail::log_factorial(n) - detail::log_factorial(q) -
-                          detail::log_factorial(n - q) + q * std::log(share) +
-                          (n - q) * std::log1p(-share));
+    double pmf =
+        std::exp(detail::log_factorial(n) - detail::log_factorial(q) -
+                 detail::log_factorial(n - q) + q * std::log(share) + (n - q) * std::log1p(-share));
     while (q <= n) {
         const double ratio = (n - q) / (q + 1) * odds;
         if (pmf <= refill_chance / static_cast<double>(sources) * (1 - ratio)) {

@@ -30,10 +30,13 @@ struct read_stats {
 
     /// One read after another. The shards are the most that either asked.
     friend constexpr read_stats operator+(const read_stats& a, const read_stats& b) noexcept {
-        return {a.rows_examined + b.rows_examined, a.rows_returned + b.rows_returned,
-                a.requests + b.requests,           a.rounds + b.rounds,
+        return {a.rows_examined + b.rows_examined,
+                a.rows_returned + b.rows_returned,
+                a.requests + b.requests,
+                a.rounds + b.rounds,
                 std::max(a.shards_contacted, b.shards_contacted),
-                a.duplicates + b.duplicates,       a.deleted + b.deleted};
+                a.duplicates + b.duplicates,
+                a.deleted + b.deleted};
     }
 };
 

@@ -4,18 +4,18 @@
 
 /// A read as a range: items are pulled as the caller goes.
 
+#include <shardweave/core/error.hpp>
+#include <shardweave/read/cursor.hpp>
+#include <shardweave/read/detail/drive.hpp>
+#include <shardweave/read/page.hpp>
+#include <shardweave/read/stats.hpp>
+
 #include <cstddef>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <shardweave/core/error.hpp>
-#include <shardweave/read/cursor.hpp>
-#include <shardweave/read/detail/drive.hpp>
-#include <shardweave/read/page.hpp>
-#include <shardweave/read/stats.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -93,7 +93,8 @@ private:
             }
             const auto table = reader_->router_->pin();
             if (!machine_ || machine_->epoch() != table->epoch()) {
-                // The boundary is the truth: what was buffered from places that may have moved is not.
+                // The boundary is the truth: what was buffered from places that may have moved is
+                // not.
                 before_ = total_;
                 machine_.emplace(reader_->make(*table, keys_, at_, chunk_size_, filter_));
             } else {

@@ -4,14 +4,6 @@
 
 /// Page tokens: a cursor as text for a client, and back.
 
-#include <concepts>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include <shardweave/core/bytes.hpp>
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
@@ -19,6 +11,14 @@
 #include <shardweave/core/limits.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/detail/base64url.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 // The form, version 1: base64url, without padding, of
 //   protection's id · protect(payload)
@@ -38,9 +38,9 @@ concept sealer = requires(const Sealer& sealer, const cursor& at, std::string_vi
     { sealer.open(text, text) } -> std::same_as<cursor>;
 };
 
-/// How a token's bytes are protected. `protect` gives bytes that `unprotect` takes back only unchanged
-/// and with the same `associated` text; else nothing. `id` is the token's first byte. Both may be
-/// called concurrently.
+/// How a token's bytes are protected. `protect` gives bytes that `unprotect` takes back only
+/// unchanged and with the same `associated` text; else nothing. `id` is the token's first byte.
+/// Both may be called concurrently.
 template <class Protection>
 concept token_protection = requires(const Protection& protection, std::string_view bytes) {
     { Protection::id } -> std::convertible_to<unsigned char>;
@@ -55,14 +55,16 @@ public:
     explicit token_sealer(Protection protection = Protection{})
         : protection_(std::make_shared<const Protection>(std::move(protection))) {}
 
-    /// The cursor as a page token: about 4/3 × (12 + the boundary's bytes) characters for `checksummed`,
-    /// however many sources there are. Throws `errc::limit_exceeded` over `limits::token_chars`, and
-    /// `errc::cursor_mismatch` for a cursor that was opened and never read with.
+    /// The cursor as a page token: about 4/3 × (12 + the boundary's bytes) characters for
+    /// `checksummed`, however many sources there are. Throws `errc::limit_exceeded` over
+    /// `limits::token_chars`, and `errc::cursor_mismatch` for a cursor that was opened and never
+    /// read with.
     [[nodiscard]] std::string seal(const cursor& at, std::string_view context = {}) const {
         const cursor::state* state = at.known();
         if (state == nullptr) {
-            throw failure{errc::cursor_mismatch,
-                          "only a cursor that a page gave can be sealed; this one was opened from a token"};
+            throw failure{
+                errc::cursor_mismatch,
+                "only a cursor that a page gave can be sealed; this one was opened from a token"};
         }
         std::string payload;
         byte_writer out{payload};
@@ -78,15 +80,16 @@ public:
         if (text.size() > limits::token_chars) {
             throw failure{errc::limit_exceeded,
                           detail::concat("a page token of ", text.size(), " characters; at most ",
-                                         limits::token_chars, " are allowed, so use shorter sort values")};
+                                         limits::token_chars,
+                                         " are allowed, so use shorter sort values")};
         }
         return text;
     }
 
     /// A cursor from a token that a client sent. What can be seen without the query is checked here
-    /// (`errc::token_malformed`); the rest by the read that gets the cursor, before it asks any store:
-    /// `errc::token_invalid` for one that was changed, or that belongs to another query, order or
-    /// context. No error says which, or echoes the contents.
+    /// (`errc::token_malformed`); the rest by the read that gets the cursor, before it asks any
+    /// store: `errc::token_invalid` for one that was changed, or that belongs to another query,
+    /// order or context. No error says which, or echoes the contents.
     [[nodiscard]] cursor open(std::string_view token, std::string_view context = {}) const {
         if (token.size() > limits::token_chars) {
             throw failure{errc::token_malformed,
@@ -95,7 +98,8 @@ public:
         }
         std::optional<std::string> bytes = detail::base64url_decode(token);
         if (!bytes || bytes->empty()) {
-            throw failure{errc::token_malformed, "the text is not a page token; start from the first page"};
+            throw failure{errc::token_malformed,
+                          "the text is not a page token; start from the first page"};
         }
         return cursor{cursor::opener{[protection = protection_, bytes = *std::move(bytes),
                                       context = std::string{context}](const binding& expected) {
@@ -123,15 +127,17 @@ private:
             payload = protection.unprotect(bytes.substr(1), associated(expected, context));
         }
         if (!payload) {
-            throw failure{errc::token_invalid,
-                          "the page token is not one of this query and caller; start from the first page"};
+            throw failure{
+                errc::token_invalid,
+                "the page token is not one of this query and caller; start from the first page"};
         }
         byte_reader in{*payload};
         const unsigned flags = in.byte();
         const epoch at{in.varint()};
         const std::string_view boundary = in.raw(in.remaining());
         const bool has_boundary = (flags & boundary_flag) != 0;
-        if (!in.ok() || flags > (backward_flag | boundary_flag) || has_boundary == boundary.empty()) {
+        if (!in.ok() || flags > (backward_flag | boundary_flag) ||
+            has_boundary == boundary.empty()) {
             throw failure{errc::token_malformed, "the page token's contents can not be read"};
         }
         return {expected, (flags & backward_flag) != 0 ? scan::backward : scan::forward,
@@ -142,8 +148,8 @@ private:
 };
 
 /// XXH3 over everything that must match: finds accidents (a cut or damaged token, another query's),
-/// stops nobody. Anyone can compute it, so a client could read from where it likes within the keys that
-/// it may read; give `token_sealer` a protection with a secret key where that matters.
+/// stops nobody. Anyone can compute it, so a client could read from where it likes within the keys
+/// that it may read; give `token_sealer` a protection with a secret key where that matters.
 struct checksum_protection {
     static constexpr unsigned char id = 1;
     static constexpr std::size_t tag_bytes = 8;

@@ -41,7 +41,8 @@ inline std::optional<std::string> base64url_decode(std::string_view text) {
         std::array<unsigned char, 256> table{};
         table.fill(64);
         for (std::size_t i = 0; i != base64url_alphabet.size(); ++i) {
-            table[static_cast<unsigned char>(base64url_alphabet[i])] = static_cast<unsigned char>(i);
+            table[static_cast<unsigned char>(base64url_alphabet[i])] =
+                static_cast<unsigned char>(i);
         }
         return table;
     }();

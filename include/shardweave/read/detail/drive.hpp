@@ -4,6 +4,10 @@
 
 /// The thin drivers of a weave: one thread, or a few.
 
+#include <shardweave/core/error.hpp>
+#include <shardweave/read/query.hpp>
+#include <shardweave/read/weave.hpp>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
@@ -17,10 +21,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <shardweave/core/error.hpp>
-#include <shardweave/read/query.hpp>
-#include <shardweave/read/weave.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -104,9 +104,9 @@ outcome<Item> send(const Request& request, const Query& query) {
     outcome<Item> result{request.source, {}, {}, {}};
     const auto failed = [&](const char* what) {
         result.thrown = std::current_exception();
-        result.why = {errc::shard_failed, request.query.shard,
-                      request.query.partition_keys.empty() ? "" : request.query.partition_keys.front(),
-                      what};
+        result.why = {
+            errc::shard_failed, request.query.shard,
+            request.query.partition_keys.empty() ? "" : request.query.partition_keys.front(), what};
     };
     try {
         result.page = query(request.query);
@@ -184,9 +184,9 @@ private:
     throw failure{std::move(why)};
 }
 
-/// Drives one page of a weave with at most `concurrency` queries at a time; 1 runs them on the calling
-/// thread. Returns when the page is finished. When the read fails, no further query is sent, those
-/// under way are waited for, and `failure` is thrown with the first exception nested.
+/// Drives one page of a weave with at most `concurrency` queries at a time; 1 runs them on the
+/// calling thread. Returns when the page is finished. When the read fails, no further query is
+/// sent, those under way are waited for, and `failure` is thrown with the first exception nested.
 template <class Item, class Order, class Query>
 void drive(weave<Item, Order>& machine, const Query& query, std::size_t concurrency,
            worker_crew& crew) {
@@ -205,7 +205,7 @@ void drive(weave<Item, Order>& machine, const Query& query, std::size_t concurre
         }
         std::ranges::move(todo.requests, std::back_inserter(waiting));
         for (; machine.doomed() && !waiting.empty(); waiting.pop_front()) {
-            machine.cancel(waiting.front().source);
+            machine.cancel();
         }
         for (; !waiting.empty() && dispatcher.has_room(); waiting.pop_front()) {
             dispatcher.dispatch(std::move(waiting.front()));

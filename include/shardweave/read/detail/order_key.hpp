@@ -4,6 +4,9 @@
 
 /// The types that an order may compare: how each compares, and its order-preserving bytes.
 
+#include <shardweave/core/bytes.hpp>
+#include <shardweave/core/detail/text.hpp>
+
 #include <array>
 #include <bit>
 #include <chrono>
@@ -16,9 +19,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-
-#include <shardweave/core/bytes.hpp>
-#include <shardweave/core/detail/text.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -56,7 +56,9 @@ struct order_key<T> {
 
     static std::string tag() { return concat(is_signed ? "i" : "u", bytes); }
     static std::string text(T value) { return concat(+static_cast<number>(value)); }
-    static constexpr std::strong_ordering compare(T a, T b) noexcept { return to_bits(a) <=> to_bits(b); }
+    static constexpr std::strong_ordering compare(T a, T b) noexcept {
+        return to_bits(a) <=> to_bits(b);
+    }
     template <class Writer>
     static void write(Writer& out, T value) {
         out.fixed(to_bits(value), bytes);
@@ -91,7 +93,9 @@ struct order_key<T> {
 
     static std::string tag() { return concat("f", sizeof(T)); }
     static std::string text(T value) { return std::to_string(value); }
-    static constexpr std::strong_ordering compare(T a, T b) noexcept { return to_bits(a) <=> to_bits(b); }
+    static constexpr std::strong_ordering compare(T a, T b) noexcept {
+        return to_bits(a) <=> to_bits(b);
+    }
     template <class Writer>
     static void write(Writer& out, T value) {
         out.fixed(to_bits(value), sizeof(T));
@@ -201,11 +205,11 @@ using owned_key = std::conditional_t<text_like<T>, std::string, T>;
 /// What is compared of a projection that returns `Result`: a view of text that lives in the item,
 /// a string where the projection made one, and a copy of all else, which is small.
 template <class Result>
-using viewed_key =
-    std::conditional_t<!text_like<std::remove_cvref_t<Result>>, std::remove_cvref_t<Result>,
-                       std::conditional_t<std::is_lvalue_reference_v<Result> ||
-                                              !std::same_as<std::remove_cvref_t<Result>, std::string>,
-                                          std::string_view, std::string>>;
+using viewed_key = std::conditional_t<
+    !text_like<std::remove_cvref_t<Result>>, std::remove_cvref_t<Result>,
+    std::conditional_t<std::is_lvalue_reference_v<Result> ||
+                           !std::same_as<std::remove_cvref_t<Result>, std::string>,
+                       std::string_view, std::string>>;
 
 /// The first 16 order-preserving bytes of a position as two numbers. Unequal prefixes compare as
 /// their positions do; equal ones mean equal positions when either is `exact`, since no

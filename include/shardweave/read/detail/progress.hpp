@@ -4,20 +4,20 @@
 
 /// Tells a source that is slow from one that goes round in circles.
 
+#include <shardweave/core/limits.hpp>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
-
-#include <shardweave/core/limits.hpp>
 
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
-/// Watches the answers of one source that say "more" and bring no row. Legitimate ones (a filter that
-/// matches nothing, page after page) come with store cursors that are new each time. A repeated cursor
-/// is given a few tries; cursors that cycle are found by Brent's algorithm (BIT 20, 1980) within three
-/// times the cycle, in constant memory.
+/// Watches the answers of one source that say "more" and bring no row. Legitimate ones (a filter
+/// that matches nothing, page after page) come with store cursors that are new each time. A
+/// repeated cursor is given a few tries; cursors that cycle are found by Brent's algorithm (BIT 20,
+/// 1980) within three times the cycle, in constant memory.
 class progress_watch {
 public:
     void advanced() noexcept {

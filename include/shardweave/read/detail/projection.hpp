@@ -4,12 +4,12 @@
 
 /// What projections tell about the items that they take and the values that they give.
 
+#include <shardweave/read/criterion.hpp>
+#include <shardweave/read/detail/order_key.hpp>
+
 #include <functional>
 #include <optional>
 #include <type_traits>
-
-#include <shardweave/read/criterion.hpp>
-#include <shardweave/read/detail/order_key.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -63,10 +63,10 @@ template <class Component, class Item>
 using component_traits = optional_traits<std::remove_cvref_t<projected<Component, Item>>>;
 
 template <class Component, class Item>
-using component_value = std::conditional_t<
-    component_traits<Component, Item>::is_optional,
-    std::optional<owned_key<typename component_traits<Component, Item>::value>>,
-    owned_key<typename component_traits<Component, Item>::value>>;
+using component_value =
+    std::conditional_t<component_traits<Component, Item>::is_optional,
+                       std::optional<owned_key<typename component_traits<Component, Item>::value>>,
+                       owned_key<typename component_traits<Component, Item>::value>>;
 
 }  // namespace detail
 }  // namespace v1
