@@ -6,11 +6,11 @@
 
 #include <charconv>
 #include <compare>
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +18,7 @@
 
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
 
@@ -235,10 +236,10 @@ private:
 };
 
 /// Joins fields into one key, injectively: `#` between them, `\#` and `\\` within them.
-/// `join_key("user", 42)` is `user#42`. `split_key` gives the fields back.
+/// `join_key("user", 42)` is `user#42`. `split_key` gives the fields back. A field is text or an
+/// integer, as an item id is: no bool, and no single character, which would be joined as a number.
 template <class... Parts>
-    requires(sizeof...(Parts) > 0) &&
-            ((std::convertible_to<const Parts&, std::string_view> || std::integral<Parts>) && ...)
+    requires(sizeof...(Parts) > 0) && ((detail::id_text<Parts> || detail::id_number<Parts>) && ...)
 [[nodiscard]] std::string join_key(const Parts&... parts) {
     std::string out;
     bool first = true;
@@ -254,7 +255,7 @@ template <class... Parts>
         }
     };
     const auto add_one = [&](const auto& part) {
-        if constexpr (std::integral<std::remove_cvref_t<decltype(part)>>) {
+        if constexpr (detail::id_number<std::remove_cvref_t<decltype(part)>>) {
             add(detail::concat(part));
         } else {
             add(part);

@@ -184,7 +184,7 @@ public:
     [[nodiscard]] const scheme_table& schemes() const noexcept { return schemes_; }
     [[nodiscard]] const shard_map& shards() const noexcept { return shards_; }
 
-    /// The table's successor with other schemes: the next epoch.
+    /// The table's successor with other schemes: the next epoch (`errc::limit_exceeded` after 2^64 − 1).
     [[nodiscard]] routing_table with_schemes(scheme_table schemes) const {
         return {std::move(schemes), shards_, next_options()};
     }
@@ -200,6 +200,10 @@ public:
 
 private:
     [[nodiscard]] options next_options() const {
+        // Wrapped around to 0, it would be older than every table there is.
+        if (options_.epoch.value() == ~std::uint64_t{0}) {
+            throw failure{errc::limit_exceeded, "there is no epoch after the last one"};
+        }
         return {shardweave::epoch{options_.epoch.value() + 1}, options_.format};
     }
 
