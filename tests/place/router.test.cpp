@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <shardweave/place/router.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <latch>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <shardweave/place/routing_codec.hpp>
+
+#include "support/failing.hpp"
+#include "support/generate.hpp"
+
+using namespace shardweave;
+using test_support::code_of;
+using test_support::error_of;
+
+namespace {
+
+static_assert(!std::is_copy_constructible_v<router>, "one process, one current table");
+static_assert(std::is_same_v<router::snapshot::element_type, const routing_table>);
+
+routing_table table(std::uint64_t at, scheme_table schemes = scheme_table{calculated(1)},
+                    shard_map shards = shard_map::even({"db0", "db1"}, 16)) {
+    return {std::move(schemes), std::move(shards), {.epoch = epoch{at}}};
+}
+
+scheme_version version(std::uint32_t number) { return scheme_version{number}; }
+
+/// The error of publishing `newer` over `older`; nothing may have changed when there is one.
+error refused(const scheme_table& older, const scheme_table& newer) {
+    router routes{table(1, older)};
+    const auto before = routes.pin();
+    const error reason = error_of([&] { routes.publish(table(2, newer)); });
+    CHECK((reason.code == errc::ok) == (routes.pin() != before));
+    return reason;
+}
+
+}  // namespace
+
+TEST_CASE("a table of a higher epoch becomes the current one", "[router]") {
+    router routes{table(1)};
+    CHECK(routes.publish(table(2)) == publish_result::published);
+    CHECK(routes.publish(table(9)) == publish_result::published);
+    CHECK(routes.pin()->epoch() == epoch{9});
+    CHECK(routes.place("k", 1).epoch == epoch{9});
+}
+
+TEST_CASE("an older table is ignored, and the result says so", "[router]") {
+    router routes{table(5)};
+    CHECK(routes.publish(table(4, scheme_table{calculated(7)})) == publish_result::outdated);
+    CHECK(routes.publish(table(0)) == publish_result::outdated);
+    CHECK(routes.pin()->epoch() == epoch{5});
+    CHECK(*routes.pin() == table(5));
+}
+
+TEST_CASE("the same epoch with other contents is refused", "[router]") {
+    // After its state was wiped, a second owner gave out the epochs of the first one again.
+    router routes{table(5)};
+    CHECK(routes.publish(table(5)) == publish_result::unchanged);
+    const auto conflict =
+        error_of([&] { routes.publish(table(5, scheme_table{calculated(1)}.grow("a", calculated(2)))); });
+    CHECK(conflict.code == errc::epoch_conflict);
+    CHECK(conflict.detail.find('5') != std::string::npos);
+    CHECK(*routes.pin() == table(5));
+}
+
+TEST_CASE("a process with another bucket count under the same version finds out", "[router]") {
+    // A writer split by 64 and a reader by 32; both called it version 1, and both were content.
+    CHECK(refused(scheme_table{calculated(64)}, scheme_table{calculated(32)}).code ==
+          errc::scheme_conflict);
+    CHECK(fingerprint(table(1, scheme_table{calculated(64)})) !=
+          fingerprint(table(1, scheme_table{calculated(32)})));
+    CHECK(refused(scheme_table{calculated(64)}, scheme_table{calculated(64, {.seed = 2})}).code ==
+          errc::scheme_conflict);
+    CHECK(refused(scheme_table{calculated(64)}, scheme_table{random(64)}).code == errc::scheme_conflict);
+}
+
+TEST_CASE("a scheme that holds items neither changes nor disappears", "[router]") {
+    const scheme_table one{calculated(1)};
+    const scheme_table grown = one.grow("a", calculated(8));
+    CHECK(refused(one, grown).code == errc::ok);
+    CHECK(refused(one, one.grow_ordinary(calculated(2))).code == errc::ok);
+    CHECK(refused(grown, grown.retire("a", version(1))).code == errc::ok);
+    CHECK(refused(grown, grown.grow("a", calculated(16)).retire("a", version(1)).retire("a", version(2)))
+              .code == errc::ok);
+
+    // The key's version 1 was the ordinary one, and would be another now.
+    const auto changed = refused(one, one.with("a", calculated(8)));
+    CHECK(changed.code == errc::scheme_conflict);
+    CHECK(changed.detail.find("version 1 of the key \"a\" has other contents") != std::string::npos);
+    // Its version 2 would be forgotten.
+    const auto gone = refused(grown, one);
+    CHECK(gone.code == errc::scheme_conflict);
+    CHECK(gone.detail.find("of the key \"a\"") != std::string::npos);
+    CHECK(refused(one.grow_ordinary(calculated(2)), one).code == errc::scheme_conflict);
+    // A version is dropped from the list instead of being marked as ended.
+    const scheme_table only_second{calculated(2, {.version = version(2)})};
+    const auto dropped = refused(one.grow_ordinary(calculated(2)), only_second);
+    CHECK(dropped.code == errc::scheme_conflict);
+    CHECK(dropped.detail.find("version 1 of the ordinary keys is missing") != std::string::npos);
+    // A new version below the newest one was never the next one.
+    const scheme_table third =
+        scheme_table{calculated(1)}.grow_ordinary(calculated(3, {.version = version(3)}));
+    const scheme_table second_and_third = scheme_table{calculated(1)}
+                                              .grow_ordinary(calculated(2, {.version = version(2)}))
+                                              .grow_ordinary(calculated(3, {.version = version(3)}));
+    CHECK(refused(third, second_and_third).code == errc::scheme_conflict);
+}
+
+TEST_CASE("a retired scheme does not come back", "[router]") {
+    const scheme_table grown = scheme_table{calculated(1)}.grow("a", calculated(8));
+    const scheme_table retired = grown.retire("a", version(1));
+    const auto back = refused(retired, grown);
+    CHECK(back.code == errc::scheme_conflict);
+    CHECK(back.detail.find("goes back") != std::string::npos);
+    // Nor does an older one take the writes again.
+    const scheme_table ordinary = scheme_table{calculated(1)}.grow_ordinary(calculated(2));
+    CHECK(refused(ordinary, scheme_table{calculated(1)}).code == errc::scheme_conflict);
+}
+
+TEST_CASE("the key format and the slot count are for as long as there are items", "[router]") {
+    const scheme_table schemes{calculated(8)};
+    router routes{table(1, schemes)};
+    const auto with_format = [&](const key_format& format) {
+        return routing_table{schemes, shard_map::even({"db0", "db1"}, 16),
+                             {.epoch = epoch{2}, .format = format}};
+    };
+    CHECK(code_of([&] { routes.publish(with_format(key_format{"{key}#{bucket}"})); }) ==
+          errc::scheme_conflict);
+    CHECK(code_of([&] {
+              routes.publish(with_format(key_format{key_format::standard, suffix::always}));
+          }) == errc::scheme_conflict);
+    CHECK(code_of([&] {
+              routes.publish(table(2, schemes, shard_map::even({"db0", "db1"}, 32)));
+          }) == errc::invalid_map);
+    CHECK(routes.pin()->epoch() == epoch{1});
+    // Shards and owners are what changes.
+    CHECK(routes.publish(table(2, schemes, shard_map::even({"db7", "db8", "db9"}, 16))) ==
+          publish_result::published);
+}
+
+TEST_CASE("a pinned table answers alike whatever is published meanwhile", "[router]") {
+    router routes{table(1, scheme_table{calculated(8)}, shard_map::single("old", 16))};
+    const auto pinned = routes.pin();
+    const auto before = pinned->place("k", 1);
+    routes.publish(table(2, scheme_table{calculated(8)}, shard_map::single("new", 16)));
+    CHECK(pinned->place("k", 1).shard == before.shard);
+    CHECK(pinned->epoch() == epoch{1});
+    CHECK(routes.place("k", 1).shard == "new");
+}
+
+TEST_CASE("a pinned table outlives its router", "[router]") {
+    router::snapshot pinned;
+    {
+        router routes{table(3)};
+        pinned = routes.pin();
+    }
+    CHECK(pinned->epoch() == epoch{3});
+}
+
+TEST_CASE("the router's answers are its current table's", "[router]") {
+    const router routes{table(1, scheme_table{calculated(8)})};
+    const auto pinned = routes.pin();
+    CHECK(routes.place("k", 1).partition_key == pinned->place("k", 1).partition_key);
+    CHECK(routes.candidates("k", 1).size() == pinned->candidates("k", 1).size());
+    CHECK(routes.targets("k").size() == 8);
+    const std::vector<std::pair<std::string, int>> items{{"k", 1}};
+    CHECK(routes.group(items).size() == 1);
+}
+
+TEST_CASE("readers see whole tables and an epoch that never falls", "[router][threads]") {
+    // Catch2's assertions are not for threads: they count, and the test checks the counts.
+    const std::uint64_t last = test_support::scaled(20'000);
+    const auto at_epoch = [](std::uint64_t number) {
+        return table(number, scheme_table{calculated(8)},
+                     shard_map::single("at " + std::to_string(number), 16));
+    };
+    router routes{at_epoch(0)};
+    std::atomic<std::uint64_t> torn{0};
+    std::atomic<std::uint64_t> fallen{0};
+    std::atomic<std::uint64_t> moved_while_pinned{0};
+    std::latch begun{9};
+    const auto read = [&] {
+        begun.arrive_and_wait();
+        epoch seen{};
+        while (seen < epoch{last}) {
+            const auto at = routes.place("k", 7);
+            torn += at.shard != "at " + std::to_string(at.epoch.value());
+            fallen += at.epoch < seen;
+            seen = at.epoch;
+            const auto pinned = routes.pin();
+            const auto first = pinned->targets("k");
+            const auto again = pinned->targets("k");
+            moved_while_pinned += first.front().shard != again.back().shard;
+            fallen += pinned->epoch() < seen;
+            seen = pinned->epoch();
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i != 8; ++i) {
+        threads.emplace_back(read);
+    }
+    begun.arrive_and_wait();
+    for (std::uint64_t number = 1; number <= last; ++number) {
+        routes.publish(at_epoch(number));
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(torn == 0);
+    CHECK(fallen == 0);
+    CHECK(moved_while_pinned == 0);
+    CHECK(routes.pin()->epoch() == epoch{last});
+}
+
+TEST_CASE("of several owners that publish at once one wins each epoch", "[router][threads]") {
+    const std::uint64_t last = test_support::scaled(5'000);
+    router routes{table(0)};
+    std::atomic<std::uint64_t> others{0};
+    std::vector<std::vector<std::uint64_t>> won(4);
+    std::latch begun{4};
+    std::vector<std::thread> threads;
+    for (std::size_t owner = 0; owner != won.size(); ++owner) {
+        threads.emplace_back([&, owner] {
+            begun.arrive_and_wait();
+            for (std::uint64_t number = 1; number <= last; ++number) {
+                try {
+                    const auto result =
+                        routes.publish(table(number, scheme_table{calculated(1)},
+                                             shard_map::single("owner " + std::to_string(owner), 16)));
+                    if (result == publish_result::published) {
+                        won[owner].push_back(number);
+                    }
+                } catch (const failure& thrown) {
+                    others += thrown.code() != errc::epoch_conflict;
+                }
+            }
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    std::vector<std::uint64_t> all;
+    for (const auto& each : won) {
+        all.insert(all.end(), each.begin(), each.end());
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+    CHECK(all.back() == last);
+    CHECK(others == 0);
+    CHECK(routes.pin()->epoch() == epoch{last});
+}
