@@ -50,8 +50,8 @@ inline void check_succession(std::string_view key, const scheme_history& older,
 inline void check_succession(const routing_table& older, const routing_table& newer) {
     if (!(older.format() == newer.format())) {
         throw failure{errc::scheme_conflict,
-                      concat("the key format changes from ", quoted(older.format().text()), " to ",
-                             quoted(newer.format().text()), ", or its suffix mode does; items "
+                      concat("the key format changes from ", detail::quoted(older.format().text()), " to ",
+                             detail::quoted(newer.format().text()), ", or its suffix mode does; items "
                              "would not be found, so keep both for as long as there are items")};
     }
     if (older.shards().slots() != newer.shards().slots()) {
@@ -61,7 +61,7 @@ inline void check_succession(const routing_table& older, const routing_table& ne
     }
     const auto check_keys = [&](const routing_table& listed) {
         for (const auto& [key, history] : listed.schemes().exceptional()) {
-            check_succession("the key " + quoted(key), older.schemes().history(key),
+            check_succession("the key " + detail::quoted(key), older.schemes().history(key),
                              newer.schemes().history(key));
         }
     };

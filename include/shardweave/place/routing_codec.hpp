@@ -66,7 +66,7 @@ inline scheme_history read_history(byte_reader& in, const selector_registry& sel
             custom = selectors.find(name);
             if (in.ok() && !custom) {
                 throw failure{errc::unknown_selector,
-                              concat("the table uses the selector ", quoted(name),
+                              concat("the table uses the selector ", detail::quoted(name),
                                      "; register it in the selector_registry given to decode")};
             }
         }

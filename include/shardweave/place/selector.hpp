@@ -90,7 +90,7 @@ public:
         : selector_(std::move(selector)), name_(selector_.name()) {
         if (name_.empty() || name_.size() > limits::selector_name_bytes) {
             throw failure{errc::invalid_scheme,
-                          concat("the selector name ", quoted(name_), " must have 1 to ",
+                          concat("the selector name ", detail::quoted(name_), " must have 1 to ",
                                  limits::selector_name_bytes, " bytes")};
         }
     }
@@ -100,8 +100,8 @@ public:
         const bucket_index bucket = selector_.select(id, buckets, seed);
         if (bucket.value() >= buckets) {
             throw failure{errc::invalid_scheme,
-                          concat("the selector ", quoted(name_), " chose bucket ", bucket.value(),
-                                 " of ", buckets, " for the id ", quoted(id),
+                          concat("the selector ", detail::quoted(name_), " chose bucket ", bucket.value(),
+                                 " of ", buckets, " for the id ", detail::quoted(id),
                                  "; use unsigned arithmetic and a remainder")};
         }
         return bucket;

@@ -112,7 +112,7 @@ template <text_like T>
 struct order_key<T> {
     static constexpr bool supported = true;
     static std::string tag() { return "s"; }
-    static std::string text(std::string_view value) { return quoted(value); }
+    static std::string text(std::string_view value) { return detail::quoted(value); }
     static std::strong_ordering compare(std::string_view a, std::string_view b) noexcept {
         return a.compare(b) <=> 0;  // char_traits<char> compares as unsigned char
     }
@@ -130,7 +130,7 @@ struct order_key<std::array<Byte, Size>> {
     using array = std::array<Byte, Size>;
     static std::string tag() { return concat("a", Size); }
     static std::string text(const array& value) {
-        return quoted({reinterpret_cast<const char*>(value.data()), Size});
+        return detail::quoted({reinterpret_cast<const char*>(value.data()), Size});
     }
     static std::strong_ordering compare(const array& a, const array& b) noexcept {
         return std::memcmp(a.data(), b.data(), Size) <=> 0;
