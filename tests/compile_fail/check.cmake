@@ -1,7 +1,8 @@
 # Run by ctest for one file; see CMakeLists.txt.
 set(flags -std=c++20 -fsyntax-only -fdiagnostics-color=never)
 foreach(directory IN LISTS INCLUDES)
-    list(APPEND flags -isystem ${directory})
+    # Not -isystem: /usr/include given so would hide the C headers from the C++ ones.
+    list(APPEND flags -I${directory})
 endforeach()
 foreach(definition IN LISTS DEFINITIONS)
     list(APPEND flags -D${definition})
