@@ -34,8 +34,8 @@ inline double log_factorial(double n) noexcept {
 
 /// The accepted chance that a page needs a second round because some source was asked for too
 /// little. At 2 %, a page of 20 rows from 8 sources asks each for 8 and takes a second round once
-/// in about 150 pages (tests/read/quota.test.cpp counts it); asking for all 20 would read 2.5 times
-/// as much.
+/// in 100 pages (tests/read/quota.test.cpp counts it); asking for all 20 would read 2.5 times as
+/// much.
 inline constexpr double standard_refill_chance = 0.02;
 
 /// Rows to ask of a source that holds each of the page's rows with probability `share`, for a page

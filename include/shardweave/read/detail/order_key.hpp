@@ -36,8 +36,9 @@ struct order_key {
     static constexpr bool supported = false;
 };
 
+// Compilers' 128-bit integers count as integral in some modes only, and do not fit in the bits.
 template <class T>
-    requires std::integral<T> || std::is_enum_v<T>
+    requires((std::integral<T> || std::is_enum_v<T>) && sizeof(T) <= 8)
 struct order_key<T> {
     static constexpr bool supported = true;
     using number = typename std::conditional_t<std::is_enum_v<T>, std::underlying_type<T>,

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "support/allocated.hpp"
+#include "support/generate.hpp"
+#include <shardweave/read/merge.hpp>
+#include <shardweave/read/order.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace sw = shardweave;
+using test_support::generator;
+
+namespace {
+
+struct row {
+    std::uint32_t key;
+    std::size_t lane;
+    std::string name;
+
+    friend bool operator==(const row&, const row&) = default;
+};
+
+const auto numbers = sw::oldest_first<int>(sw::unique(std::identity{}));
+using number_merge = sw::merge<int, decltype(numbers)>;
+using head = number_merge::head;
+
+static_assert(noexcept(std::declval<const number_merge&>().top()));
+static_assert(noexcept(std::declval<const number_merge&>().buffered(0)));
+
+/// A number as text of its width, behind `before`: long ones have equal prefixes and differ later.
+std::string padded(std::uint32_t number, const std::string& before) {
+    std::string digits = std::to_string(number);
+    return before + std::string(10 - digits.size(), '0') + digits;
+}
+
+/// Lanes of rows in the order that `way` walks. Keys repeat between lanes, never within one.
+std::vector<std::vector<row>> any_lanes(generator& from, std::size_t count, sw::scan way,
+                                        const std::string& before) {
+    std::vector<std::vector<row>> lanes(count);
+    const std::uint32_t keys = from.pick(std::vector<std::uint32_t>{4, 40, 4'000, 4'000'000'000});
+    for (std::size_t lane = 0; lane != count; ++lane) {
+        std::set<std::uint32_t> drawn;
+        for (std::size_t left = from.below(40U); left != 0; --left) {
+            drawn.insert(from.below(keys));
+        }
+        for (const std::uint32_t key : drawn) {
+            lanes[lane].push_back({key, lane, padded(key, before)});
+        }
+        if (way == sw::scan::backward) {
+            std::ranges::reverse(lanes[lane]);
+        }
+    }
+    return lanes;
+}
+
+/// What one sort of everything gives: rows of one position by lane.
+std::vector<row> sorted(const std::vector<std::vector<row>>& lanes, sw::scan way) {
+    std::vector<row> all;
+    for (const std::vector<row>& lane : lanes) {
+        all.insert(all.end(), lane.begin(), lane.end());
+    }
+    std::stable_sort(all.begin(), all.end(), [way](const row& a, const row& b) {
+        return way == sw::scan::forward ? a.key < b.key : b.key < a.key;
+    });
+    return all;
+}
+
+/// Takes everything, feeding each lane a few rows whenever the merge waits for it.
+template <class Order>
+std::vector<row> merged(const Order& order, sw::scan way, std::vector<std::vector<row>> lanes,
+                        generator& from) {
+    sw::merge<row, Order> merge{order, way, lanes.size()};
+    std::vector<std::size_t> fed(lanes.size(), 0);
+    std::vector<row> all;
+    merge.settle();
+    for (;;) {
+        const std::size_t lane = merge.top();
+        switch (merge.state(lane)) {
+            case sw::merge<row, Order>::head::end: return all;
+            case sw::merge<row, Order>::head::row: all.push_back(merge.take()); break;
+            case sw::merge<row, Order>::head::wall: {
+                const std::size_t left = lanes[lane].size() - fed[lane];
+                const std::size_t count = std::min<std::size_t>(left, from.below(6U));
+                const auto first = lanes[lane].begin() + static_cast<std::ptrdiff_t>(fed[lane]);
+                REQUIRE_FALSE(
+                    merge.feed(lane, {first, first + static_cast<std::ptrdiff_t>(count)}));
+                fed[lane] += count;
+                if (fed[lane] == lanes[lane].size() && from.chance(50)) {
+                    merge.finish(lane);
+                }
+                merge.settle();
+            }
+        }
+    }
+}
+
+/// The rows that come before the merge has to wait, or ends.
+std::vector<int> certain(number_merge& merge) {
+    std::vector<int> rows;
+    merge.settle();
+    while (merge.state(merge.top()) == head::row) {
+        rows.push_back(merge.take());
+    }
+    return rows;
+}
+
+}  // namespace
+
+TEST_CASE("a merge gives what one stable sort of everything gives", "[merge]") {
+    INFO(test_support::replay());
+    generator from;
+    // A number that decides by its first bytes, a text that fits in the prefix, and texts that are
+    // equal in the prefix and beyond it.
+    const auto by_key = sw::oldest_first(sw::unique(&row::key));
+    const auto by_name = sw::oldest_first(sw::unique(&row::name));
+    for (const std::size_t count : {1U, 2U, 3U, 5U, 8U, 64U, 1000U}) {
+        for (std::size_t round = 0; round != test_support::scaled(count < 100 ? 60 : 3); ++round) {
+            for (const sw::scan way : {sw::scan::forward, sw::scan::backward}) {
+                for (const std::string before : {"", "12345678", "a common beginning "}) {
+                    CAPTURE(count, round, way, before);
+                    const auto lanes = any_lanes(from, count, way, before);
+                    const auto expected = sorted(lanes, way);
+                    REQUIRE(merged(by_name, way, lanes, from) == expected);
+                    if (before.empty()) {
+                        REQUIRE(merged(by_key, way, lanes, from) == expected);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("what is beyond a wall is not handed out, what is up to it is", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 2};
+    REQUIRE_FALSE(merge.feed(0, {1, 4, 5, 7}));
+    CHECK(certain(merge).empty());
+    CHECK(merge.top() == 1);
+
+    REQUIRE_FALSE(merge.feed(1, {3}));
+    CHECK(certain(merge) == std::vector{1, 3});
+    CHECK(merge.top() == 1);
+    CHECK(merge.state(1) == head::wall);
+    CHECK(merge.covered(1) == numbers.position_of(3));
+
+    // Covered up to a position, that position included: a row there is certain.
+    merge.cover(1, numbers.position_of(4));
+    CHECK(certain(merge) == std::vector{4});
+    CHECK(merge.top() == 1);
+
+    merge.finish(1);
+    CHECK(certain(merge) == std::vector{5, 7});
+    CHECK(merge.top() == 0);
+    CHECK(merge.state(0) == head::wall);
+    merge.finish(0);
+    CHECK(certain(merge).empty());
+    CHECK(merge.state(merge.top()) == head::end);
+}
+
+TEST_CASE("walls stop a walk backward, too", "[merge]") {
+    number_merge merge{numbers, sw::scan::backward, 2};
+    REQUIRE_FALSE(merge.feed(0, {7, 5, 4, 1}));
+    REQUIRE_FALSE(merge.feed(1, {5}));
+    CHECK(certain(merge) == std::vector{7, 5, 5});
+    merge.cover(1, numbers.position_of(4));
+    CHECK(certain(merge) == std::vector{4});
+    merge.finish(1);
+    CHECK(certain(merge) == std::vector{1});
+}
+
+TEST_CASE("a wall never goes back", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 1};
+    merge.cover(0, numbers.position_of(5));
+    merge.cover(0, numbers.position_of(3));
+    CHECK(merge.covered(0) == numbers.position_of(5));
+    REQUIRE_FALSE(merge.feed(0, {6, 8}));
+    merge.cover(0, numbers.position_of(7));
+    CHECK(merge.covered(0) == numbers.position_of(8));
+}
+
+TEST_CASE("rows at a wall come before it, whichever lane has it", "[merge]") {
+    for (const std::size_t with_row : {0U, 1U}) {
+        CAPTURE(with_row);
+        number_merge merge{numbers, sw::scan::forward, 2};
+        merge.cover(1 - with_row, numbers.position_of(5));
+        REQUIRE_FALSE(merge.feed(with_row, {5, 6}));
+        CHECK(certain(merge) == std::vector{5});
+        CHECK(merge.top() == 1 - with_row);
+    }
+}
+
+TEST_CASE("the smallest and the largest values are not taken for a wall or an end", "[merge]") {
+    // Their order-preserving bytes are those of a lane that knows nothing, and of one at its end.
+    struct extreme {
+        std::uint64_t high;
+        std::uint64_t low;
+        bool operator==(const extreme&) const = default;
+    };
+    const auto order = sw::oldest_first(&extreme::high, sw::unique(&extreme::low));
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    using merge_type = sw::merge<extreme, decltype(order)>;
+    for (const sw::scan way : {sw::scan::forward, sw::scan::backward}) {
+        merge_type merge{order, way, 3};
+        std::vector<extreme> rows{{0, 0}, {most, most}};
+        if (way == sw::scan::backward) {
+            std::ranges::reverse(rows);
+        }
+        merge.finish(0);
+        REQUIRE_FALSE(merge.feed(1, std::vector{rows}));
+        merge.finish(1);
+        merge.settle();
+        CHECK(merge.top() == 2);
+        CHECK(merge.state(2) == merge_type::head::wall);
+        merge.finish(2);
+        merge.settle();
+        for (const extreme& expected : rows) {
+            REQUIRE(merge.state(merge.top()) == merge_type::head::row);
+            CHECK(merge.take() == expected);
+        }
+        CHECK(merge.state(merge.top()) == merge_type::head::end);
+    }
+}
+
+TEST_CASE("rows out of order are refused by their number, and none of them is taken", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 2};
+    merge.finish(1);
+    std::vector rows{1, 3, 2, 4};
+    CHECK(merge.feed(0, std::move(rows)) == std::optional<std::size_t>{2});
+    CHECK(rows == std::vector{1, 3, 2, 4});  // NOLINT(bugprone-use-after-move): so it says
+    CHECK(merge.feed(0, {1, 1}) == std::optional<std::size_t>{1});
+    CHECK(merge.buffered(0) == 0);
+    CHECK_FALSE(merge.covered(0));
+
+    REQUIRE_FALSE(merge.feed(0, {1, 3}));
+    CHECK(merge.feed(0, {3, 4}) == std::optional<std::size_t>{0});
+    CHECK(merge.feed(0, {2}) == std::optional<std::size_t>{0});
+    merge.cover(0, numbers.position_of(6));
+    CHECK(merge.feed(0, {6, 7}) == std::optional<std::size_t>{0});
+    CHECK(merge.buffered(0) == 2);
+    CHECK(certain(merge) == std::vector{1, 3});
+
+    number_merge back{numbers, sw::scan::backward, 1};
+    CHECK(back.feed(0, {1, 2}) == std::optional<std::size_t>{1});
+    REQUIRE_FALSE(back.feed(0, {2, 1}));
+}
+
+TEST_CASE("rows are appended behind those that wait, and those that were taken are forgotten",
+          "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 2};
+    REQUIRE_FALSE(merge.feed(0, {1, 3, 5}));
+    REQUIRE_FALSE(merge.feed(1, {2}));
+    CHECK(certain(merge) == std::vector{1, 2});
+    CHECK(merge.buffered(0) == 2);
+    REQUIRE_FALSE(merge.feed(0, {7}));
+    CHECK(merge.buffered(0) == 3);
+    REQUIRE_FALSE(merge.feed(0, {}));
+    CHECK(merge.buffered(0) == 3);
+    merge.finish(0);
+    merge.finish(1);
+    CHECK(merge.finished(0));
+    CHECK(certain(merge) == std::vector{3, 5, 7});
+}
+
+TEST_CASE("the n-th waiting row counts equal positions once", "[merge]") {
+    INFO(test_support::replay());
+    generator from;
+    for (std::size_t round = 0; round != test_support::scaled(2'000); ++round) {
+        const sw::scan way = from.chance(50) ? sw::scan::forward : sw::scan::backward;
+        number_merge merge{numbers, way, from.between(std::size_t{1}, std::size_t{6})};
+        std::set<int> waiting;
+        for (std::size_t lane = 0; lane != merge.lanes(); ++lane) {
+            std::set<int> rows;
+            for (std::size_t left = from.below(6U); left != 0; --left) {
+                rows.insert(static_cast<int>(from.below(12U)));
+            }
+            waiting.insert(rows.begin(), rows.end());
+            std::vector<int> fed(rows.begin(), rows.end());
+            if (way == sw::scan::backward) {
+                std::ranges::reverse(fed);
+            }
+            REQUIRE_FALSE(merge.feed(lane, std::move(fed)));
+        }
+        // Some are gone already.
+        merge.settle();
+        while (from.chance(30) && merge.state(merge.top()) == head::row) {
+            const int item = merge.take();
+            if (!merge.next_equals(item)) {
+                waiting.erase(item);
+            }
+        }
+        std::vector<int> left(waiting.begin(), waiting.end());
+        if (way == sw::scan::backward) {
+            std::ranges::reverse(left);
+        }
+        for (std::size_t n = 1; n <= left.size(); ++n) {
+            REQUIRE(merge.nth_waiting(n) == numbers.position_of(left[n - 1]));
+        }
+        REQUIRE_FALSE(merge.nth_waiting(left.size() + 1));
+    }
+}
+
+TEST_CASE("a merge knows whether the next row is at the position of the one just taken",
+          "[merge]") {
+    const auto by_name = sw::oldest_first(sw::unique(&row::name));
+    for (const std::string before : {"", "12345", "beyond any prefix: "}) {
+        for (const sw::scan way : {sw::scan::forward, sw::scan::backward}) {
+            CAPTURE(before, way);
+            sw::merge<row, decltype(by_name)> merge{by_name, way, 3};
+            const bool forward = way == sw::scan::forward;
+            const auto at = [&](std::uint32_t number) {
+                return padded(forward ? number : 9 - number, before);
+            };
+            REQUIRE_FALSE(merge.feed(0, {{1, 0, at(1)}, {2, 0, at(2)}}));
+            REQUIRE_FALSE(merge.feed(1, {{1, 1, at(1)}, {3, 1, at(3)}}));
+            REQUIRE_FALSE(merge.feed(2, {{3, 2, at(3)}}));
+            for (const std::size_t lane : {0U, 1U, 2U}) {
+                merge.finish(lane);
+            }
+            merge.settle();
+            std::vector<bool> equal;
+            for (std::size_t i = 0; i != 5; ++i) {
+                const row taken = merge.take();
+                equal.push_back(merge.next_equals(taken));
+            }
+            CHECK(equal == std::vector{true, false, false, true, false});
+        }
+    }
+}
+
+TEST_CASE("a wall or an end at the position of the row just taken is no equal row", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 2};
+    merge.cover(1, numbers.position_of(5));
+    REQUIRE_FALSE(merge.feed(0, {5}));
+    merge.settle();
+    CHECK_FALSE(merge.next_equals(merge.take()));
+
+    struct largest {
+        std::uint64_t a;
+        std::uint64_t b;
+    };
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    const auto order = sw::oldest_first(&largest::a, sw::unique(&largest::b));
+    sw::merge<largest, decltype(order)> ending{order, sw::scan::forward, 1};
+    REQUIRE_FALSE(ending.feed(0, {{most, most}}));
+    ending.finish(0);
+    ending.settle();
+    CHECK_FALSE(ending.next_equals(ending.take()));
+}
+
+TEST_CASE("items are moved and never copied", "[merge]") {
+    using owner = std::unique_ptr<int>;
+    const auto order = sw::oldest_first<owner>(sw::unique([](const owner& each) { return *each; }));
+    sw::merge<owner, decltype(order)> merge{order, sw::scan::forward, 2};
+    const auto owners = [](std::initializer_list<int> values) {
+        std::vector<owner> made;
+        for (const int value : values) {
+            made.push_back(std::make_unique<int>(value));
+        }
+        return made;
+    };
+    REQUIRE_FALSE(merge.feed(0, owners({1, 4})));
+    REQUIRE_FALSE(merge.feed(1, owners({2})));
+    REQUIRE_FALSE(merge.feed(0, owners({5})));
+    merge.finish(0);
+    merge.finish(1);
+    merge.settle();
+    CHECK(merge.nth_waiting(3) == order.position_of(std::make_unique<int>(4)));
+    std::vector<int> taken;
+    while (merge.state(merge.top()) == decltype(merge)::head::row) {
+        taken.push_back(*merge.take());
+    }
+    CHECK(taken == std::vector{1, 2, 4, 5});
+}
+
+TEST_CASE("taking rows allocates nothing", "[merge]") {
+    constexpr std::size_t lanes = 8;
+    const auto by_name = sw::oldest_first(sw::unique(&row::name));
+    sw::merge<row, decltype(by_name)> merge{by_name, sw::scan::forward, lanes};
+    for (std::size_t lane = 0; lane != lanes; ++lane) {
+        std::vector<row> rows;
+        for (std::uint32_t i = 0; i != 100; ++i) {
+            const auto key = static_cast<std::uint32_t>(i * lanes + lane);
+            rows.push_back({key, lane, padded(key, "too long for any small buffer: ")});
+        }
+        REQUIRE_FALSE(merge.feed(lane, std::move(rows)));
+        merge.finish(lane);
+    }
+    merge.settle();
+    const std::size_t before = test_support::allocated_bytes;
+    std::size_t taken = 0;
+    bool rising = true;
+    while (merge.state(merge.top()) == decltype(merge)::head::row) {
+        rising = merge.take().key == taken++ && rising;
+    }
+    CHECK(test_support::allocated_bytes - before == 0);
+    CHECK(rising);
+    CHECK(taken == lanes * 100);
+}
