@@ -54,8 +54,8 @@ int sign(int comparison) { return (comparison > 0) - (comparison < 0); }
 
 TEST_CASE("a varint has one writing, at every length", "[bytes]") {
     for (unsigned bits = 0; bits != 64; ++bits) {
-        for (const std::uint64_t value :
-             {(std::uint64_t{1} << bits) - 1, std::uint64_t{1} << bits, ~std::uint64_t{0} >> bits}) {
+        for (const std::uint64_t value : {(std::uint64_t{1} << bits) - 1, std::uint64_t{1} << bits,
+                                          ~std::uint64_t{0} >> bits}) {
             const std::string bytes = varint(value);
             CAPTURE(value, test_support::to_hex(bytes));
             std::size_t expected = 1;
@@ -97,9 +97,10 @@ TEST_CASE("a varint has one writing, at every length", "[bytes]") {
 }
 
 TEST_CASE("a varint of more than 64 bits is refused, not cut", "[bytes]") {
-    for (const std::string_view bytes :
-         {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"sv, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"sv,
-          "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x01"sv, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"sv}) {
+    for (const std::string_view bytes : {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"sv,
+                                         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"sv,
+                                         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x01"sv,
+                                         "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"sv}) {
         byte_reader in{bytes};
         CHECK(in.varint() == 0);
         CHECK_FALSE(in.ok());
@@ -146,7 +147,9 @@ TEST_CASE("numbers of fixed width are big-endian on every machine", "[bytes][gol
 }
 
 TEST_CASE("the first fault sticks, and everything read after it is empty", "[bytes]") {
-    byte_reader in{"\x06" "abc" "\x01z"sv};
+    byte_reader in{"\x06"
+                   "abc"
+                   "\x01z"sv};
     CHECK(in.text(10).empty());
     CHECK_FALSE(in.ok());
     CHECK_FALSE(in.finished());
@@ -160,10 +163,12 @@ TEST_CASE("the first fault sticks, and everything read after it is empty", "[byt
 }
 
 TEST_CASE("a text over its limit is refused although the bytes are there", "[bytes]") {
-    byte_reader exact{"\x03" "abc"sv};
+    byte_reader exact{"\x03"
+                      "abc"sv};
     CHECK(exact.text(3) == "abc");
     CHECK(exact.finished());
-    byte_reader over{"\x03" "abc"sv};
+    byte_reader over{"\x03"
+                     "abc"sv};
     CHECK(over.text(2).empty());
     CHECK_FALSE(over.ok());
 }
@@ -178,9 +183,25 @@ TEST_CASE("bytes left over are noticed", "[bytes]") {
 
 TEST_CASE("ordered texts compare as their bytes do, whatever the sign of char", "[bytes]") {
     // Signed bytes in one place and unsigned ones in another gave duplicate rows on resuming.
-    const std::vector<std::string> rising{
-        ""s, "\0"s, "\0\0"s, "\0\1"s, "\1"s, "\1\0"s, "\2"s, "A"s, "a"s, "a\0"s, "a\0b"s, "a\1"s,
-        "ab"s, "\x7f"s, "\x80"s, "\xef\xbd\x9e"s, "\xf0\x9f\x98\x80"s, "\xff"s, "\xff\xff"s};
+    const std::vector<std::string> rising{""s,
+                                          "\0"s,
+                                          "\0\0"s,
+                                          "\0\1"s,
+                                          "\1"s,
+                                          "\1\0"s,
+                                          "\2"s,
+                                          "A"s,
+                                          "a"s,
+                                          "a\0"s,
+                                          "a\0b"s,
+                                          "a\1"s,
+                                          "ab"s,
+                                          "\x7f"s,
+                                          "\x80"s,
+                                          "\xef\xbd\x9e"s,
+                                          "\xf0\x9f\x98\x80"s,
+                                          "\xff"s,
+                                          "\xff\xff"s};
     for (std::size_t i = 0; i + 1 < rising.size(); ++i) {
         CAPTURE(test_support::to_hex(rising[i]), test_support::to_hex(rising[i + 1]));
         CHECK(ordered_text(rising[i]) < ordered_text(rising[i + 1]));
@@ -217,14 +238,15 @@ TEST_CASE("joined ordered keys compare as the tuples of their values do", "[byte
             in.mask(masks[0]);
             const bool first_read = in.text() == first[i];
             in.mask(masks[1]);
-            const bool middle_read = in.fixed(8) == (static_cast<std::uint64_t>(middle[i]) ^
-                                                     (std::uint64_t{1} << 63U));
+            const bool middle_read =
+                in.fixed(8) == (static_cast<std::uint64_t>(middle[i]) ^ (std::uint64_t{1} << 63U));
             in.mask(masks[2]);
             REQUIRE((first_read && middle_read && in.text() == last[i] && in.finished()));
         }
         int expected = sign(first[0].compare(first[1])) * (masks[0] == 0 ? 1 : -1);
         if (expected == 0) {
-            expected = ((middle[0] > middle[1]) - (middle[0] < middle[1])) * (masks[1] == 0 ? 1 : -1);
+            expected =
+                ((middle[0] > middle[1]) - (middle[0] < middle[1])) * (masks[1] == 0 ? 1 : -1);
         }
         if (expected == 0) {
             expected = sign(last[0].compare(last[1])) * (masks[2] == 0 ? 1 : -1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "support/allocated.hpp"
-
 #include <cstdlib>
 #include <new>
 
+#include "support/allocated.hpp"
+
 // The counting allocation functions, for the limits that routing_codec.test.cpp holds.
-// In a file of their own: beside code that allocates, g++ sees `free` meet `operator new` and warns.
+// In a file of their own: g++ warns where it sees `free` meet an allocation of its own.
 void* operator new(std::size_t size) {
     test_support::allocated_bytes += size;
     if (void* memory = std::malloc(size == 0 ? 1 : size)) {

@@ -43,7 +43,8 @@ std::string text_of(const key_format& format, std::string_view key, std::uint32_
 
 }  // namespace
 
-// Stored items have these texts. No test of reading and writing together would notice a changed one.
+// Stored items have these texts. No test of reading and writing together would notice a changed
+// one.
 TEST_CASE("partition keys are written as they always were", "[partition_key][golden]") {
     const key_format standard;
     CHECK(text_of(standard, "author-42", 0, 1) == "author-42");
@@ -78,7 +79,8 @@ TEST_CASE("a partition key is a string for a store, a comparison and a log", "[p
     CHECK(fmt::format("{:>20}|", key) == "   author-1:bucket-3|");
 }
 
-TEST_CASE("a key that reads as another key's bucket is refused, with both named", "[partition_key]") {
+TEST_CASE("a key that reads as another key's bucket is refused, with both named",
+          "[partition_key]") {
     // A key that held the delimiter became another key with another bucket, and a change was lost.
     const key_format standard;
     const auto refused = error_of([&] { standard.check("user:bucket-2"); });
@@ -137,7 +139,8 @@ TEST_CASE("keys are limited in bytes", "[partition_key]") {
           errc::limit_exceeded);
 }
 
-TEST_CASE("a format from which keys cannot be told apart is refused with advice", "[partition_key]") {
+TEST_CASE("a format from which keys cannot be told apart is refused with advice",
+          "[partition_key]") {
     for (const auto* text :
          {"", "{key}", "{bucket}", "{key}{bucket}", "{bucket}{key}", "{key}:{bucket}:{key}",
           "{key}:{bucket}{bucket}", "{key}7{bucket}", "{key}:7{bucket}", "{bucket}7:{key}",
@@ -148,8 +151,9 @@ TEST_CASE("a format from which keys cannot be told apart is refused with advice"
         CHECK(refused.code == errc::invalid_key_format);
         CHECK(refused.detail.size() > std::string_view{text}.size() + 20);
     }
-    for (const auto* text : {"{key}:{bucket}", "{bucket}:{key}", "{key}7:{bucket}", "{bucket}:7{key}",
-                             "7{key}:{bucket}7", "7{bucket}:{key}7", "{key}\xff{bucket}"}) {
+    for (const auto* text :
+         {"{key}:{bucket}", "{bucket}:{key}", "{key}7:{bucket}", "{bucket}:7{key}",
+          "7{key}:{bucket}7", "7{bucket}:{key}7", "{key}\xff{bucket}"}) {
         CAPTURE(text);
         CHECK(key_format{text}.text() == text);
     }
@@ -158,14 +162,16 @@ TEST_CASE("a format from which keys cannot be told apart is refused with advice"
     CHECK(code_of([&] { (void)key_format{longest + "x"}; }) == errc::invalid_key_format);
 }
 
-TEST_CASE("buckets of different schemes are identical exactly when they read alike", "[partition_key]") {
+TEST_CASE("buckets of different schemes are identical exactly when they read alike",
+          "[partition_key]") {
     for (const suffix mode : {suffix::unless_single, suffix::always, suffix::unless_zero}) {
         const key_format format{key_format::standard, mode};
         for (const std::uint32_t some : {1U, 2U, 8U}) {
             for (const std::uint32_t other : {1U, 2U, 16U}) {
                 for (std::uint32_t a = 0; a != some; ++a) {
                     for (std::uint32_t b = 0; b != other; ++b) {
-                        const bool same = text_of(format, "k", a, some) == text_of(format, "k", b, other);
+                        const bool same =
+                            text_of(format, "k", a, some) == text_of(format, "k", b, other);
                         CAPTURE(static_cast<int>(mode), some, a, other, b);
                         REQUIRE(same == (format.identity(bucket_index{a}, some) ==
                                          format.identity(bucket_index{b}, other)));
@@ -196,7 +202,8 @@ TEST_CASE("a key's bytes are written verbatim", "[partition_key]") {
     // Keys were normalised on their way to the store, and were not found under their own bytes.
     const key_format standard;
     std::set<std::string> texts;
-    for (const auto& key : {"\xC3\x85"s, "A\xCC\x8A"s, "\xE2\x84\xAB"s, "\xff\xfe"s, "a\0b"s, "a"s, "A"s}) {
+    for (const auto& key :
+         {"\xC3\x85"s, "A\xCC\x8A"s, "\xE2\x84\xAB"s, "\xff\xfe"s, "a\0b"s, "a"s, "A"s}) {
         const std::string text = text_of(standard, key, 1, 2);
         CHECK(text == key + ":bucket-1");
         CHECK(standard.parse(text) == key_format::parsed{key, bucket_index{1}});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <shardweave/place/router.hpp>
 
+#include <shardweave/place/routing_codec.hpp>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -12,8 +14,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <shardweave/place/routing_codec.hpp>
 
 #include "support/failing.hpp"
 #include "support/generate.hpp"
@@ -65,8 +65,8 @@ TEST_CASE("the same epoch with other contents is refused", "[router]") {
     // After its state was wiped, a second owner gave out the epochs of the first one again.
     router routes{table(5)};
     CHECK(routes.publish(table(5)) == publish_result::unchanged);
-    const auto conflict =
-        error_of([&] { routes.publish(table(5, scheme_table{calculated(1)}.grow("a", calculated(2)))); });
+    const auto conflict = error_of(
+        [&] { routes.publish(table(5, scheme_table{calculated(1)}.grow("a", calculated(2)))); });
     CHECK(conflict.code == errc::epoch_conflict);
     CHECK(conflict.detail.find('5') != std::string::npos);
     CHECK(*routes.pin() == table(5));
@@ -80,7 +80,8 @@ TEST_CASE("a process with another bucket count under the same version finds out"
           fingerprint(table(1, scheme_table{calculated(32)})));
     CHECK(refused(scheme_table{calculated(64)}, scheme_table{calculated(64, {.seed = 2})}).code ==
           errc::scheme_conflict);
-    CHECK(refused(scheme_table{calculated(64)}, scheme_table{random(64)}).code == errc::scheme_conflict);
+    CHECK(refused(scheme_table{calculated(64)}, scheme_table{random(64)}).code ==
+          errc::scheme_conflict);
 }
 
 TEST_CASE("a scheme that holds items neither changes nor disappears", "[router]") {
@@ -89,13 +90,15 @@ TEST_CASE("a scheme that holds items neither changes nor disappears", "[router]"
     CHECK(refused(one, grown).code == errc::ok);
     CHECK(refused(one, one.grow_ordinary(calculated(2))).code == errc::ok);
     CHECK(refused(grown, grown.retire("a", version(1))).code == errc::ok);
-    CHECK(refused(grown, grown.grow("a", calculated(16)).retire("a", version(1)).retire("a", version(2)))
+    CHECK(refused(grown,
+                  grown.grow("a", calculated(16)).retire("a", version(1)).retire("a", version(2)))
               .code == errc::ok);
 
     // The key's version 1 was the ordinary one, and would be another now.
     const auto changed = refused(one, one.with("a", calculated(8)));
     CHECK(changed.code == errc::scheme_conflict);
-    CHECK(changed.detail.find("version 1 of the key \"a\" has other contents") != std::string::npos);
+    CHECK(changed.detail.find("version 1 of the key \"a\" has other contents") !=
+          std::string::npos);
     // Its version 2 would be forgotten.
     const auto gone = refused(grown, one);
     CHECK(gone.code == errc::scheme_conflict);
@@ -109,9 +112,10 @@ TEST_CASE("a scheme that holds items neither changes nor disappears", "[router]"
     // A new version below the newest one was never the next one.
     const scheme_table third =
         scheme_table{calculated(1)}.grow_ordinary(calculated(3, {.version = version(3)}));
-    const scheme_table second_and_third = scheme_table{calculated(1)}
-                                              .grow_ordinary(calculated(2, {.version = version(2)}))
-                                              .grow_ordinary(calculated(3, {.version = version(3)}));
+    const scheme_table second_and_third =
+        scheme_table{calculated(1)}
+            .grow_ordinary(calculated(2, {.version = version(2)}))
+            .grow_ordinary(calculated(3, {.version = version(3)}));
     CHECK(refused(third, second_and_third).code == errc::scheme_conflict);
 }
 
@@ -130,8 +134,8 @@ TEST_CASE("the key format and the slot count are for as long as there are items"
     const scheme_table schemes{calculated(8)};
     router routes{table(1, schemes)};
     const auto with_format = [&](const key_format& format) {
-        return routing_table{schemes, shard_map::even({"db0", "db1"}, 16),
-                             {.epoch = epoch{2}, .format = format}};
+        return routing_table{
+            schemes, shard_map::even({"db0", "db1"}, 16), {.epoch = epoch{2}, .format = format}};
     };
     CHECK(code_of([&] { routes.publish(with_format(key_format{"{key}#{bucket}"})); }) ==
           errc::scheme_conflict);
@@ -233,9 +237,9 @@ TEST_CASE("of several owners that publish at once one wins each epoch", "[router
             begun.arrive_and_wait();
             for (std::uint64_t number = 1; number <= last; ++number) {
                 try {
-                    const auto result =
-                        routes.publish(table(number, scheme_table{calculated(1)},
-                                             shard_map::single("owner " + std::to_string(owner), 16)));
+                    const auto result = routes.publish(
+                        table(number, scheme_table{calculated(1)},
+                              shard_map::single("owner " + std::to_string(owner), 16)));
                     if (result == publish_result::published) {
                         won[owner].push_back(number);
                     }

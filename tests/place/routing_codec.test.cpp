@@ -45,35 +45,41 @@ scheme_version version(std::uint32_t number) { return scheme_version{number}; }
 
 /// The tables of tests/vectors/routing.json, by their names there.
 std::map<std::string, routing_table> golden_tables() {
-    const auto own_max = calculated(limits::buckets, {.version = version(300), .seed = ~std::uint64_t{0}});
+    const auto own_max =
+        calculated(limits::buckets, {.version = version(300), .seed = ~std::uint64_t{0}});
     std::map<std::string, routing_table> tables;
-    tables.emplace("one shard", routing_table{scheme_table{calculated(1)}, shard_map::single("db0", 1)});
+    tables.emplace("one shard",
+                   routing_table{scheme_table{calculated(1)}, shard_map::single("db0", 1)});
     tables.emplace("four shards",
                    routing_table{scheme_table{calculated(1)}.with("author-1", calculated(8)),
                                  shard_map::even({"db0", "db1", "db2", "db3"}, 16)});
     tables.emplace(
         "every field",
         routing_table{
-            scheme_table{scheme_history{calculated(1)}.grown(calculated(127)).retired(version(1)).grown(
-                             random(128, {.version = version(127)}))}
+            scheme_table{scheme_history{calculated(1)}
+                             .grown(calculated(127))
+                             .retired(version(1))
+                             .grown(random(128, {.version = version(127)}))}
                 .with("", own_max)
                 .with("a\0b"s, selected_by(java_hash{}, 10, {.version = version(128)}))
                 .with("\xff", scheme_history{selected_by(java_hash{}, 1)}.grown(calculated(2))),
             shard_map::from_slots({"zeta", "alpha", "\xc3\x85", "alpha"}),
             {.epoch = epoch{300}, .format = key_format{"{bucket}#{key}", suffix::always}}});
-    tables.emplace("last epoch",
-                   routing_table{scheme_table{calculated(1)}, shard_map::single("t", 2),
-                                 {.epoch = epoch{~std::uint64_t{0}},
-                                  .format = key_format{key_format::standard, suffix::unless_zero}}});
+    tables.emplace("last epoch", routing_table{scheme_table{calculated(1)},
+                                               shard_map::single("t", 2),
+                                               {.epoch = epoch{~std::uint64_t{0}},
+                                                .format = key_format{key_format::standard,
+                                                                     suffix::unless_zero}}});
     return tables;
 }
 
 }  // namespace
 
-// Routing tables are stored and sent to other processes. Encoding and decoding would change together
-// and agree, so only these rows notice. scripts/check_vectors.py encodes the same tables from their
-// description in another language; to add one, describe it there and run the script with --write. A
-// row that changes needs a new format version, and a `decode` that still reads the old one.
+// Routing tables are stored and sent to other processes. Encoding and decoding would change
+// together and agree, so only these rows notice. scripts/check_vectors.py encodes the same tables
+// from their description in another language; to add one, describe it there and run the script with
+// --write. A row that changes needs a new format version, and a `decode` that still reads the old
+// one.
 TEST_CASE("the stored form of a routing table is the documented one", "[routing_codec][golden]") {
     const auto rows = test_support::vector_rows("routing.json", "name");
     const auto tables = golden_tables();
@@ -124,7 +130,8 @@ TEST_CASE("a damaged table is refused, whichever byte is hit", "[routing_codec]"
         for (std::size_t i = 0; i != bytes.size(); ++i) {
             for (unsigned bit = 0; bit != 8; ++bit) {
                 std::string flipped = bytes;
-                flipped[i] = static_cast<char>(static_cast<unsigned char>(flipped[i]) ^ (1U << bit));
+                flipped[i] =
+                    static_cast<char>(static_cast<unsigned char>(flipped[i]) ^ (1U << bit));
                 CAPTURE(i, bit);
                 REQUIRE(code_of([&] { (void)decode(flipped, known()); }) == errc::table_malformed);
             }
@@ -152,7 +159,8 @@ TEST_CASE("a body with more or less than a table in it is refused", "[routing_co
             REQUIRE(code_of([&] { (void)decode(sealed(body.substr(0, size)), known()); }) ==
                     errc::table_malformed);
         }
-        REQUIRE(code_of([&] { (void)decode(sealed(body + '\0'), known()); }) == errc::table_malformed);
+        REQUIRE(code_of([&] { (void)decode(sealed(body + '\0'), known()); }) ==
+                errc::table_malformed);
     }
 }
 
@@ -179,8 +187,11 @@ TEST_CASE("a newer format version is refused, and says which one is read", "[rou
 TEST_CASE("a second writing of the same table is refused", "[routing_codec]") {
     const std::string head = "SWRT\x01"s;
     const std::string format = "\x01\x15{key}:bucket-{bucket}"s;
-    const std::string map = "\x00\x01\x02" "db" "\x00"s;
-    const std::string ordinary = "\x01\x01\x01\x01\x01\x01"s;  // one: version, selection, buckets, seed, state
+    const std::string map = "\x00\x01\x02"
+                            "db"
+                            "\x00"s;
+    const std::string ordinary =
+        "\x01\x01\x01\x01\x01\x01"s;  // one: version, selection, buckets, seed, state
     const auto code = [](const std::string& body) {
         return code_of([&] { (void)decode(sealed(body), known()); });
     };
@@ -220,7 +231,9 @@ TEST_CASE("contents that no table could have are refused", "[routing_codec]") {
         return code_of([&] { (void)decode(sealed(body), known()); });
     };
     const std::string none = "\x00"s;
-    const std::string map = "\x00\x01\x02" "db" "\x00"s;
+    const std::string map = "\x00\x01\x02"
+                            "db"
+                            "\x00"s;
     const std::string one = "\x01\x01\x01\x01\x01\x01"s;
     const std::string standard{key_format::standard};
     REQUIRE(code("\x01", standard, map, one, none) == errc::ok);
@@ -229,10 +242,24 @@ TEST_CASE("contents that no table could have are refused", "[routing_codec]") {
     CHECK(code("\x01", "{key}", map, one, none) == errc::invalid_key_format);
     CHECK(code("\x01", std::string(200, 'x'), map, one, none) == errc::table_malformed);
     // The map: 2^21 slots, no shards, an owner that is not there, a name given twice, an empty one.
-    CHECK(code("\x01", standard, "\x15\x01\x02" "db" "\x00"s, one, none) == errc::table_malformed);
+    CHECK(code("\x01", standard,
+               "\x15\x01\x02"
+               "db"
+               "\x00"s,
+               one, none) == errc::table_malformed);
     CHECK(code("\x01", standard, "\x00\x00\x00"s, one, none) == errc::invalid_map);
-    CHECK(code("\x01", standard, "\x00\x01\x02" "db" "\x01"s, one, none) == errc::incomplete_map);
-    CHECK(code("\x01", standard, "\x00\x02\x01" "d" "\x01" "d" "\x00"s, one, none) == errc::invalid_map);
+    CHECK(code("\x01", standard,
+               "\x00\x01\x02"
+               "db"
+               "\x01"s,
+               one, none) == errc::incomplete_map);
+    CHECK(code("\x01", standard,
+               "\x00\x02\x01"
+               "d"
+               "\x01"
+               "d"
+               "\x00"s,
+               one, none) == errc::invalid_map);
     CHECK(code("\x01", standard, "\x00\x01\x00\x00"s, one, none) == errc::invalid_map);
     // The history: none, version 0, unknown selection, no buckets, too many, seed 0, unknown state,
     // no writer, a custom selection without a name.
@@ -241,14 +268,19 @@ TEST_CASE("contents that no table could have are refused", "[routing_codec]") {
     CHECK(code("\x01", standard, map, "\x01\x01\x00\x01\x01\x01"s, none) == errc::table_malformed);
     CHECK(code("\x01", standard, map, "\x01\x01\x04\x01\x01\x01"s, none) == errc::table_malformed);
     CHECK(code("\x01", standard, map, "\x01\x01\x01\x00\x01\x01"s, none) == errc::invalid_scheme);
-    CHECK(code("\x01", standard, map, "\x01\x01\x01\x81\x20\x01\x01"s, none) == errc::table_malformed);
+    CHECK(code("\x01", standard, map, "\x01\x01\x01\x81\x20\x01\x01"s, none) ==
+          errc::table_malformed);
     CHECK(code("\x01", standard, map, "\x01\x01\x01\x01\x00\x01"s, none) == errc::invalid_scheme);
     CHECK(code("\x01", standard, map, "\x01\x01\x01\x01\x01\x00"s, none) == errc::table_malformed);
     CHECK(code("\x01", standard, map, "\x01\x01\x01\x01\x01\x04"s, none) == errc::table_malformed);
     CHECK(code("\x01", standard, map, "\x01\x01\x01\x01\x01\x02"s, none) == errc::invalid_scheme);
-    CHECK(code("\x01", standard, map, "\x01\x01\x03\x01\x01\x01\x00"s, none) == errc::unknown_selector);
+    CHECK(code("\x01", standard, map, "\x01\x01\x03\x01\x01\x01\x00"s, none) ==
+          errc::unknown_selector);
     // A key that reads as another one's bucket.
-    CHECK(code("\x01", standard, map, one, "\x01\x0a" "a:bucket-1" + one) == errc::ambiguous_key);
+    CHECK(code("\x01", standard, map, one,
+               "\x01\x0a"
+               "a:bucket-1" +
+                   one) == errc::ambiguous_key);
 }
 
 TEST_CASE("a few hostile bytes cannot ask for much memory", "[routing_codec]") {
@@ -259,18 +291,20 @@ TEST_CASE("a few hostile bytes cannot ask for much memory", "[routing_codec]") {
 
     // Each promises as much as its field can say, with a right fingerprint.
     const std::string head = "SWRT\x01\x01\x01\x15{key}:bucket-{bucket}"s;
-    const std::string map = "\x00\x01\x02" "db" "\x00"s;
+    const std::string map = "\x00\x01\x02"
+                            "db"
+                            "\x00"s;
     const std::string one = "\x01\x01\x01\x01\x01\x01"s;
     const std::string most = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s;
-    for (const std::string& body :
-         {head + "\x14\x01\x02" "db"s,                // 2^20 slots
-          head + "\x14\x80\x80\x04"s,                 // 65,536 shards
-          head + "\x00\x01" + most,                   // a name of 2^64 − 1 bytes
-          head + "\x00" + most,                       // as many shards
-          head + map + "\x40"s,                       // 64 schemes
-          head + map + one + "\xc0\x84\x3d"s,         // a million keys
-          head + map + one + "\x01" + most,           // a key of 2^64 − 1 bytes
-          "SWRT\x01\x01\x01"s + most}) {              // a format of as many
+    for (const std::string& body : {head + "\x14\x01\x02"
+                                           "db"s,                        // 2^20 slots
+                                    head + "\x14\x80\x80\x04"s,          // 65,536 shards
+                                    head + "\x00\x01" + most,            // a name of 2^64 − 1 bytes
+                                    head + "\x00" + most,                // as many shards
+                                    head + map + "\x40"s,                // 64 schemes
+                                    head + map + one + "\xc0\x84\x3d"s,  // a million keys
+                                    head + map + one + "\x01" + most,    // a key of 2^64 − 1 bytes
+                                    "SWRT\x01\x01\x01"s + most}) {       // a format of as many
         const std::string bytes = sealed(body);
         const std::size_t before = allocated_bytes;
         const errc code = code_of([&] { (void)decode(bytes); });

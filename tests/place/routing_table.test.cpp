@@ -66,9 +66,10 @@ struct store {
 
 }  // namespace
 
-TEST_CASE("a place names the partition key, its slot and shard, and who says so", "[routing_table]") {
-    const routing_table table{scheme_table{calculated(1)}.with("author-1", calculated(8)), four(),
-                              {.epoch = epoch{7}}};
+TEST_CASE("a place names the partition key, its slot and shard, and who says so",
+          "[routing_table]") {
+    const routing_table table{
+        scheme_table{calculated(1)}.with("author-1", calculated(8)), four(), {.epoch = epoch{7}}};
     const placement at = table.place("author-1", "post-981");
     CHECK(at.bucket == bucket_index{2});  // of the golden vectors
     CHECK(at.partition_key == "author-1:bucket-2");
@@ -107,8 +108,10 @@ TEST_CASE("an empty id always has the same place", "[routing_table]") {
     CHECK(first.bucket == bucket_index{7});
 }
 
-TEST_CASE("a random place is one of the candidates, and says that it is random", "[routing_table]") {
-    // Two versions of an entity lay in two random shards, and neither get nor delete could name one.
+TEST_CASE("a random place is one of the candidates, and says that it is random",
+          "[routing_table]") {
+    // Two versions of an entity lay in two random shards, and neither get nor delete could name
+    // one.
     const routing_table table{scheme_table{random(10)}, four()};
     test_support::generator any{3};
     std::set<std::string> drawn;
@@ -194,14 +197,14 @@ TEST_CASE("items written under any live scheme are found, each once", "[routing_
         for (const std::string& id : all) {
             const auto found = table.candidates("k", id);
             CHECK(found.size() <= versions);
-            CHECK(std::count_if(found.begin(), found.end(), [&](const placement& at) {
-                      return written.has(at, id);
-                  }) == 1);
+            CHECK(std::count_if(found.begin(), found.end(),
+                                [&](const placement& at) { return written.has(at, id); }) == 1);
         }
     }
     CHECK(table.targets("k").size() == 16);
     // Only the explicit end of the versions stops the search.
-    const auto schemes = table.schemes().retire("k", scheme_version{1}).retire("k", scheme_version{2});
+    const auto schemes =
+        table.schemes().retire("k", scheme_version{1}).retire("k", scheme_version{2});
     CHECK(table.with_schemes(schemes).targets("k").size() == 4);
 }
 
@@ -246,7 +249,8 @@ TEST_CASE("an ambiguous or overlong key is refused by every operation", "[routin
     CHECK(code_of([&] { (void)table.place(overlong, 1); }) == errc::limit_exceeded);
     CHECK(code_of([&] { (void)table.targets(overlong); }) == errc::limit_exceeded);
     CHECK(code_of([] {
-              (void)routing_table{scheme_table{calculated(1)}.with("a:bucket-1", calculated(2)), four()};
+              (void)routing_table{scheme_table{calculated(1)}.with("a:bucket-1", calculated(2)),
+                                  four()};
           }) == errc::ambiguous_key);
 }
 
@@ -259,7 +263,8 @@ TEST_CASE("a table's successor has the next epoch, and there is none after the l
     CHECK(table.with_schemes(scheme_table{calculated(1)}).epoch() == epoch{2});
     CHECK(table.with_shards(four().with_shard("db4")).format() == table.format());
 
-    const routing_table last{scheme_table{calculated(1)}, four(), {.epoch = epoch{~std::uint64_t{0}}}};
+    const routing_table last{
+        scheme_table{calculated(1)}, four(), {.epoch = epoch{~std::uint64_t{0}}}};
     CHECK(code_of([&] { (void)last.with_shards(four()); }) == errc::limit_exceeded);
     CHECK(code_of([&] { (void)last.with_schemes(last.schemes()); }) == errc::limit_exceeded);
 }
@@ -272,7 +277,8 @@ TEST_CASE("tables are equal when every part is", "[routing_table]") {
     CHECK(table != routing_table{scheme_table{calculated(2)}, four()});
     CHECK(table != routing_table{one, shard_map::single("db0")});
     CHECK(table != routing_table{one, four(), {.format = key_format{"{key}#{bucket}"}}});
-    CHECK(table != routing_table{one, four(), {.format = key_format{key_format::standard, suffix::always}}});
+    CHECK(table !=
+          routing_table{one, four(), {.format = key_format{key_format::standard, suffix::always}}});
 }
 
 TEST_CASE("adding a shard and moving one slot moves that slot's keys only", "[routing_table]") {

@@ -85,7 +85,8 @@ TEST_CASE("schemes are equal when every part that places items is", "[scheme]") 
 }
 
 TEST_CASE("versions start at 1 and rise by themselves", "[scheme]") {
-    const scheme_history history = scheme_history{calculated(1)}.grown(calculated(8)).grown(random(4));
+    const scheme_history history =
+        scheme_history{calculated(1)}.grown(calculated(8)).grown(random(4));
     REQUIRE(history.entries().size() == 3);
     CHECK(history.entries()[0].scheme == calculated(1, {.version = version(1)}));
     CHECK(history.entries()[1].scheme == calculated(8, {.version = version(2)}));

@@ -40,7 +40,8 @@ TEST_CASE("a key that has a scheme already gets no other one in its place", "[sc
     CHECK(code_of([&] { (void)table.with("a", calculated(16)); }) == errc::scheme_conflict);
 }
 
-TEST_CASE("a key that grows starts from the ordinary history, where its items are", "[scheme_table]") {
+TEST_CASE("a key that grows starts from the ordinary history, where its items are",
+          "[scheme_table]") {
     const auto table = scheme_table{calculated(1)}.grow("a", calculated(8));
     REQUIRE(table.history("a").entries().size() == 2);
     CHECK(table.history("a").entries()[0].scheme.buckets() == 1);
@@ -52,7 +53,8 @@ TEST_CASE("a key that grows starts from the ordinary history, where its items ar
 }
 
 TEST_CASE("the ordinary keys grow and retire without those that have their own", "[scheme_table]") {
-    const auto table = scheme_table{calculated(1)}.with("a", calculated(8)).grow_ordinary(calculated(2));
+    const auto table =
+        scheme_table{calculated(1)}.with("a", calculated(8)).grow_ordinary(calculated(2));
     CHECK(table.history("b").writer().buckets() == 2);
     CHECK(table.history("b").entries().size() == 2);
     CHECK(table.history("a").entries().size() == 1);
@@ -64,7 +66,8 @@ TEST_CASE("the ordinary keys grow and retire without those that have their own",
 }
 
 TEST_CASE("retiring a version concerns one key", "[scheme_table]") {
-    const auto table = scheme_table{calculated(1)}.grow("a", calculated(8)).grow("b", calculated(8));
+    const auto table =
+        scheme_table{calculated(1)}.grow("a", calculated(8)).grow("b", calculated(8));
     const auto retired = table.retire("a", scheme_version{1});
     CHECK(retired.history("a").entries()[0].state == scheme_state::retired);
     CHECK(retired.history("b").entries()[0].state == scheme_state::readable);

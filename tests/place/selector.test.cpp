@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <shardweave/place/selector.hpp>
 
+#include <shardweave/place/scheme.hpp>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -10,8 +12,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <shardweave/place/scheme.hpp>
 
 #include "support/failing.hpp"
 #include "support/generate.hpp"
@@ -68,14 +68,16 @@ struct kafka_murmur2 {
         return sum ^ sum >> 15U;
     }
     [[nodiscard]] std::string_view name() const { return "kafka-murmur2"; }
-    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets, std::uint64_t) const {
+    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets,
+                                      std::uint64_t) const {
         return bucket_index{(hash(id) & 0x7fffffffU) % buckets};
     }
 };
 
 struct crc32 {
     [[nodiscard]] std::string_view name() const { return "crc32"; }
-    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets, std::uint64_t) const {
+    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets,
+                                      std::uint64_t) const {
         std::uint32_t sum = ~0U;
         for (const char c : id) {
             sum ^= static_cast<unsigned char>(c);
@@ -90,7 +92,8 @@ struct crc32 {
 /// What a hasty port of Java's rule does: abs(INT_MIN) is negative still.
 struct absolute_java_hash {
     [[nodiscard]] std::string_view name() const { return "java-hash-abs"; }
-    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets, std::uint64_t) const {
+    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets,
+                                      std::uint64_t) const {
         const auto sum = static_cast<std::int32_t>(java_hash::hash(id));
         const std::int64_t absolute = sum == INT32_MIN ? sum : std::abs(sum);
         return bucket_index{static_cast<std::uint32_t>(absolute % buckets)};
@@ -100,7 +103,8 @@ struct absolute_java_hash {
 /// A remainder of a signed number, as C++ takes it.
 struct signed_remainder {
     [[nodiscard]] std::string_view name() const { return "signed-remainder"; }
-    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets, std::uint64_t) const {
+    [[nodiscard]] bucket_index select(std::string_view id, std::uint32_t buckets,
+                                      std::uint64_t) const {
         const auto remainder = std::stoll(std::string{id}) % static_cast<std::int64_t>(buckets);
         return bucket_index{static_cast<std::uint32_t>(remainder)};
     }
@@ -214,11 +218,11 @@ TEST_CASE("common shapes of ids spread evenly over any number of buckets", "[sel
     const std::pair<std::string_view, std::vector<std::string>> shapes[] = {
         {"sequential", ids([](std::size_t i) { return std::to_string(i); })},
         {"even", ids([](std::size_t i) { return std::to_string(2 * i); })},
-        {"whole seconds in ms", ids([&](std::size_t i) { return std::to_string(start + 1000 * i); })},
+        {"whole seconds in ms",
+         ids([&](std::size_t i) { return std::to_string(start + 1000 * i); })},
         {"user-%d", ids([](std::size_t i) { return "user-" + std::to_string(i); })},
-        {"ULID", ids([&](std::size_t i) {
-             return written(start + i, base32, 10) + drawn(base32, 16);
-         })},
+        {"ULID",
+         ids([&](std::size_t i) { return written(start + i, base32, 10) + drawn(base32, 16); })},
         {"UUIDv7", ids([&](std::size_t i) {
              const std::string time = written(start + i, base16, 12);
              return time.substr(0, 8) + "-" + time.substr(8) + "-7" + drawn(base16, 3) + "-" +
@@ -269,9 +273,8 @@ TEST_CASE("a selector's name is its own", "[selector]") {
     CHECK_FALSE(registry.find(""));
 
     // Two rules under one name would each read what the other wrote.
-    CHECK(code_of([] {
-              (void)selector_registry{}.with(java_hash{}).with(renamed{"java-hash"});
-          }) == errc::invalid_scheme);
+    CHECK(code_of([] { (void)selector_registry{}.with(java_hash{}).with(renamed{"java-hash"}); }) ==
+          errc::invalid_scheme);
     CHECK(code_of([] { (void)selected_by(renamed{""}, 2); }) == errc::invalid_scheme);
     const std::string longest(limits::selector_name_bytes, 'n');
     CHECK(code_of([&] { (void)selected_by(renamed{longest}, 2); }) == errc::ok);

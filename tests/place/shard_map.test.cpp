@@ -41,8 +41,8 @@ std::vector<std::string> names(std::size_t count) {
 }  // namespace
 
 // Nothing else would notice another slot rule: each process would agree with itself, and look for
-// stored items on the wrong shard. scripts/check_vectors.py computes the rows in another language and
-// says how to add some; none may ever change.
+// stored items on the wrong shard. scripts/check_vectors.py computes the rows in another language
+// and says how to add some; none may ever change.
 TEST_CASE("the slot of a partition key is the same in every process, build and language",
           "[shard_map][golden]") {
     const auto rows = test_support::vector_rows("placement.json", "partition_key");
@@ -167,5 +167,6 @@ TEST_CASE("slots spread over shards evenly whatever the partition keys look like
     for (int i = 0; i != 100'000; ++i) {
         ++counted[map.owner_number(map.slot_of("author-" + std::to_string(i)))];
     }
-    CHECK(static_cast<double>(*std::max_element(counted.begin(), counted.end())) <= 1.15 * 100'000 / 16);
+    CHECK(static_cast<double>(*std::max_element(counted.begin(), counted.end())) <=
+          1.15 * 100'000 / 16);
 }

@@ -22,6 +22,7 @@ using test_support::code_of;
 
 namespace {
 
+std::string printable(std::string_view bytes) { return detail::quoted(bytes); }
 
 bool is_one_of(const std::vector<target>& targets, const placement& at) {
     for (const target& each : targets) {
@@ -74,7 +75,8 @@ TEST_CASE("an item is placed and looked for only where its key is read", "[place
             keys.push_back(key);
         }
         for (const std::string& key : keys) {
-            CAPTURE(round, key, table.format().text(), static_cast<int>(table.format().mode()));
+            CAPTURE(round, printable(key), printable(table.format().text()),
+                    static_cast<int>(table.format().mode()));
             if (code_of([&] { table.format().check(key); }) != errc::ok) {
                 ++refused;
                 REQUIRE(code_of([&] { (void)table.targets(key); }) != errc::ok);
@@ -99,15 +101,16 @@ TEST_CASE("an item is placed and looked for only where its key is read", "[place
             }
             // Nothing is left out: every bucket of every live scheme is read.
             for (const auto& [scheme, state] : entries) {
-                for (std::uint32_t b = 0; state != scheme_state::retired && b != scheme.buckets(); ++b) {
+                for (std::uint32_t b = 0; state != scheme_state::retired && b != scheme.buckets();
+                     ++b) {
                     const auto text = table.format().render(key, bucket_index{b}, scheme.buckets());
                     REQUIRE(texts.contains(text.str()));
                 }
             }
             for (std::size_t i = 0; i != ids_per_key; ++i, ++items) {
                 const std::uint64_t number = any.magnitude();
-                const std::string text = any.chance(50) ? any.bytes(12) : any.joined(
-                    test_support::key_fragments(), 3);
+                const std::string text =
+                    any.chance(50) ? any.bytes(12) : any.joined(test_support::key_fragments(), 3);
                 const id_bytes id = i % 2 == 0 ? id_bytes{number} : id_bytes{text};
                 const placement at = table.place(key, id, any);
                 bool lawful = is_one_of(targets, at) &&
@@ -119,12 +122,14 @@ TEST_CASE("an item is placed and looked for only where its key is read", "[place
                     lawful = lawful && is_one_of(targets, candidates[c]);
                     placed_among = placed_among || candidates[c].partition_key == at.partition_key;
                     for (std::size_t other = 0; other != c; ++other) {
-                        lawful = lawful && candidates[c].partition_key != candidates[other].partition_key;
+                        lawful = lawful &&
+                                 candidates[c].partition_key != candidates[other].partition_key;
                     }
                 }
                 // Calculated again, it is the same place; and that is the first to look in.
                 if (at.how != selection::random) {
-                    lawful = lawful && table.place(key, id, any).partition_key == at.partition_key &&
+                    lawful = lawful &&
+                             table.place(key, id, any).partition_key == at.partition_key &&
                              candidates.front().partition_key == at.partition_key;
                 }
                 // An item of any live scheme is among the candidates.
@@ -141,7 +146,7 @@ TEST_CASE("an item is placed and looked for only where its key is read", "[place
                     lawful = found;
                 }
                 if (!lawful || !placed_among) {
-                    CAPTURE(i, number, text, at.partition_key.str());
+                    CAPTURE(i, number, printable(text), printable(at.partition_key.str()));
                     FAIL("the first law is broken");
                 }
             }
@@ -158,7 +163,7 @@ TEST_CASE("no two pairs of key and bucket are written alike, and parsing inverts
     test_support::generator any;
     for (std::size_t round = 0; round != test_support::scaled(1'000); ++round) {
         const key_format format = test_support::any_format(any);
-        CAPTURE(round, format.text(), static_cast<int>(format.mode()));
+        CAPTURE(round, printable(format.text()), static_cast<int>(format.mode()));
         std::map<std::string, std::pair<std::string, std::uint32_t>> written;
         std::vector<std::string> pool;
         for (int i = 0; i != 12; ++i) {
@@ -166,10 +171,11 @@ TEST_CASE("no two pairs of key and bucket are written alike, and parsing inverts
         }
         for (std::size_t i = 0; i != pool.size(); ++i) {
             const std::string key = pool[i];
-            CAPTURE(key);
+            CAPTURE(printable(key));
             const errc code = code_of([&] { format.check(key); });
             REQUIRE((code == errc::ok || code == errc::ambiguous_key));
-            // Refused are exactly the keys that are another key's bucket, where such a text is a key.
+            // Refused are exactly the keys that are another key's bucket, where such a text is a
+            // key.
             if (i % 4 == 0) {
                 REQUIRE((code == errc::ambiguous_key) ==
                         (format.mode() != suffix::always && reads_as(format, key)));
@@ -183,7 +189,7 @@ TEST_CASE("no two pairs of key and bucket are written alike, and parsing inverts
                     const std::string text =
                         format.render(key, bucket_index{bucket}, buckets).str();
                     const auto [at, added] = written.emplace(text, std::pair{key, bucket});
-                    CAPTURE(text, at->second.first, at->second.second);
+                    CAPTURE(printable(text), printable(at->second.first), at->second.second);
                     REQUIRE(at->second == std::pair{key, bucket});
                     const auto read = format.parse(text);
                     REQUIRE(read);
@@ -217,10 +223,12 @@ TEST_CASE("a parsed partition key is one that this format writes", "[partition_k
                 continue;
             }
             ++read_back;
-            CAPTURE(round, format.text(), static_cast<int>(format.mode()), text, read->key);
+            CAPTURE(round, printable(format.text()), static_cast<int>(format.mode()),
+                    printable(text));
             REQUIRE(code_of([&] { format.check(read->key); }) == errc::ok);
             const bool as_single = format.render(read->key, read->bucket, 1) == text;
-            const bool as_one_of_many = format.render(read->key, read->bucket, limits::buckets) == text;
+            const bool as_one_of_many =
+                format.render(read->key, read->bucket, limits::buckets) == text;
             REQUIRE((as_single || as_one_of_many));
         }
     }
@@ -243,7 +251,7 @@ TEST_CASE("a format is accepted exactly when its keys can be told apart", "[part
         const auto digit = [](char c) { return c >= '0' && c <= '9'; };
         const bool sound =
             !between.empty() && !digit(key_at < bucket_at ? between.back() : between.front());
-        CAPTURE(round, text);
+        CAPTURE(round, printable(text));
         REQUIRE((code_of([&] { (void)key_format{text}; }) == errc::ok) == sound);
         ++(sound ? accepted : refused);
     }

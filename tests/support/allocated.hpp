@@ -2,8 +2,8 @@
 #ifndef SHARDWEAVE_TESTS_SUPPORT_ALLOCATED_HPP
 #define SHARDWEAVE_TESTS_SUPPORT_ALLOCATED_HPP
 
-/// How much a whole test executable has allocated. One of its files defines the allocation functions
-/// (tests/place/allocated.test.cpp); the others see the count.
+/// How much a whole test executable has allocated. One of its files defines the allocation
+/// functions (tests/place/allocated.test.cpp); the others see the count.
 
 #include <atomic>
 #include <cstddef>

@@ -4,9 +4,9 @@
 
 /// What an action fails with.
 
-#include <string>
-
 #include <shardweave/core/error.hpp>
+
+#include <string>
 
 namespace test_support {
 

@@ -4,9 +4,9 @@
 
 /// Seeded inputs for the property tests, the same on every platform.
 ///
-/// SHARDWEAVE_TEST_SEED picks another run, SHARDWEAVE_TEST_SCALE (per cent) a longer or shorter one.
-/// Every property begins with `INFO(test_support::replay())`, so that a failure says how to see it
-/// again.
+/// SHARDWEAVE_TEST_SEED picks another run, SHARDWEAVE_TEST_SCALE (per cent) a longer or shorter
+/// one. Every property begins with `INFO(test_support::replay())`, so that a failure says how to
+/// see it again.
 
 #include <concepts>
 #include <cstddef>
@@ -22,9 +22,7 @@ inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise)
     return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-inline std::uint64_t seed() {
-    return from_environment("SHARDWEAVE_TEST_SEED", 20'240'607);
-}
+inline std::uint64_t seed() { return from_environment("SHARDWEAVE_TEST_SEED", 20'240'607); }
 
 /// `count` times the scale, at least 1.
 inline std::size_t scaled(std::size_t count) {
@@ -39,7 +37,8 @@ inline std::string replay() {
 }
 
 /// A uniform random bit generator (splitmix64: Steele, Lea, Flood, OOPSLA 2014) and what tests draw
-/// from one. The standard distributions give other numbers with each standard library; these do not.
+/// from one. The standard distributions give other numbers with each standard library; these do
+/// not.
 class generator {
 public:
     using result_type = std::uint64_t;

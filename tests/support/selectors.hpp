@@ -4,10 +4,10 @@
 
 /// Rules of a user's own, by which data may be laid out already.
 
+#include <shardweave/core/types.hpp>
+
 #include <cstdint>
 #include <string_view>
-
-#include <shardweave/core/types.hpp>
 
 namespace test_support {
 

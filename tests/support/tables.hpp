@@ -4,12 +4,12 @@
 
 /// Generated routing tables and keys.
 
+#include <shardweave/place/routing_table.hpp>
+
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <shardweave/place/routing_table.hpp>
 
 #include "support/generate.hpp"
 #include "support/selectors.hpp"
@@ -20,9 +20,10 @@ namespace test_support {
 inline const std::vector<std::string>& key_fragments() {
     using namespace std::string_literals;
     static const std::vector<std::string> fragments{
-        "",  "a",  "author-1", ":",        "bucket-", ":bucket-", ":bucket-3", "bucket-0", "#",  "\\",
-        "0", "7",  "12",       "4095",     "4096",    "00",       "-",         "/",        "{",  "}",
-        "p/", "/b", "/x",      "{key}",    "\0"s,     "\xff\xfe", "\xC3\x85",  "A\xCC\x8A", " ", "\n"};
+        "",    "a",        "author-1", ":",         "bucket-", ":bucket-", ":bucket-3", "bucket-0",
+        "#",   "\\",       "0",        "7",         "12",      "4095",     "4096",      "00",
+        "-",   "/",        "{",        "}",         "p/",      "/b",       "/x",        "{key}",
+        "\0"s, "\xff\xfe", "\xC3\x85", "A\xCC\x8A", " ",       "\n"};
     return fragments;
 }
 
@@ -38,9 +39,10 @@ inline shardweave::suffix any_suffix(generator& any) {
 inline std::string any_format_text(generator& any) {
     using namespace std::string_literals;
     static const std::vector<std::string> used{
-        "{key}:bucket-{bucket}", "{key}#{bucket}",       "{bucket}#{key}",         "{bucket}:{key}",
-        "p/{key}/b{bucket}/x",   "{key}:{bucket}0",      "0{bucket}-{key}",        "bucket-{bucket}:{key}",
-        "{key}7:{bucket}",       "{key}\0{bucket}"s,     "{key}:bucket-{bucket}:", "7{bucket}a7{key}7"};
+        "{key}:bucket-{bucket}", "{key}#{bucket}",         "{bucket}#{key}",
+        "{bucket}:{key}",        "p/{key}/b{bucket}/x",    "{key}:{bucket}0",
+        "0{bucket}-{key}",       "bucket-{bucket}:{key}",  "{key}7:{bucket}",
+        "{key}\0{bucket}"s,      "{key}:bucket-{bucket}:", "7{bucket}a7{key}7"};
     if (any.chance(60)) {
         return any.pick(used);
     }
@@ -63,7 +65,8 @@ inline shardweave::key_format any_format(generator& any) {
 inline shardweave::bucket_scheme any_scheme(generator& any, shardweave::scheme_version version,
                                             std::uint32_t most_buckets) {
     // Small counts meet each other's buckets more often.
-    const std::uint32_t buckets = any.chance(25) ? 1 : any.between(1U, any.between(1U, most_buckets));
+    const std::uint32_t buckets =
+        any.chance(25) ? 1 : any.between(1U, any.between(1U, most_buckets));
     const shardweave::scheme_options options{version, any.chance(50) ? 1 : any.magnitude() | 1U};
     switch (any.below(4U)) {
         case 0: return shardweave::random(any.chance(90) ? 1 + buckets % 8 : buckets, options);

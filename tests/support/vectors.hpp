@@ -55,8 +55,8 @@ public:
         const auto at = line_.find(start);
         std::uint64_t value = 0;
         if (at == std::string::npos ||
-            std::from_chars(line_.data() + at + start.size(), line_.data() + line_.size(), value).ec !=
-                std::errc{}) {
+            std::from_chars(line_.data() + at + start.size(), line_.data() + line_.size(), value)
+                    .ec != std::errc{}) {
             throw std::runtime_error{"no number " + std::string{name} + " in " + line_};
         }
         return value;

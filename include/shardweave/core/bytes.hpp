@@ -4,12 +4,12 @@
 
 /// Canonical bytes: one writing for each value, and readers that take nothing else.
 
+#include <shardweave/core/hash.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include <shardweave/core/hash.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -71,7 +71,8 @@ public:
 
     unsigned char byte() noexcept {
         const std::string_view one = raw(1);
-        return one.empty() ? static_cast<unsigned char>(0) : static_cast<unsigned char>(one.front());
+        return one.empty() ? static_cast<unsigned char>(0)
+                           : static_cast<unsigned char>(one.front());
     }
 
     /// A varint of at most `most`; an overlong one is a fault, so that each value has one writing.

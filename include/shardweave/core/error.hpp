@@ -4,12 +4,12 @@
 
 /// What can go wrong: a code, a value that names the place, and the exception that carries it.
 
+#include <shardweave/core/detail/text.hpp>
+
 #include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <shardweave/core/detail/text.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -32,7 +32,8 @@ enum class errc {
     ambiguous_key,
     /// The key, or another size, is over its limit in `limits`. Use a shorter one.
     limit_exceeded,
-    /// A shard map that cannot work (bad slot count, a shard named twice). Correct the configuration.
+    /// A shard map that cannot work (bad slot count, a shard named twice). Correct the
+    /// configuration.
     invalid_map,
     /// A slot without an owner, which would silently miss data. Give it one.
     incomplete_map,

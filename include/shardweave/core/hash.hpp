@@ -107,9 +107,10 @@ public:
     template <class Other>
         requires std::floating_point<Other> || std::same_as<Other, bool> || detail::character<Other>
     id_bytes(Other) {
-        static_assert(detail::always_false<Other>,
-                      "shardweave: an item id is text, bytes or an integer; a floating-point number, "
-                      "a bool or a single character has no canonical bytes: format it to text first");
+        static_assert(
+            detail::always_false<Other>,
+            "shardweave: an item id is text, bytes or an integer; a floating-point number, "
+            "a bool or a single character has no canonical bytes: format it to text first");
     }
 
     id_bytes(std::nullptr_t) = delete;

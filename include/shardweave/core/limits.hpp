@@ -37,7 +37,8 @@ struct limits {
     static constexpr std::size_t page_items = 100'000;
     /// Rows that one read asks its sources for at a time: what may be buffered, in rows.
     static constexpr std::size_t buffered_rows = 4'000'000;
-    /// Characters of a page token: what fits in a URL that every proxy takes, and in an 8 KiB header.
+    /// Characters of a page token: what fits in a URL that every proxy takes, and in an 8 KiB
+    /// header.
     static constexpr std::size_t token_chars = 8'000;
     /// Answers of one source in a row that bring neither a row nor a new store cursor.
     static constexpr std::size_t idle_answers = 8;

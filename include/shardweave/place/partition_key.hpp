@@ -2,7 +2,16 @@
 #ifndef SHARDWEAVE_PLACE_PARTITION_KEY_HPP
 #define SHARDWEAVE_PLACE_PARTITION_KEY_HPP
 
-/// The text that is stored with an item: its key and bucket, written so that no two pairs read alike.
+/// The text that is stored with an item: its key and bucket, written so that no two pairs read
+/// alike.
+
+#include <shardweave/core/detail/text.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/limits.hpp>
+#include <shardweave/core/types.hpp>
+
+#include <fmt/format.h>
 
 #include <charconv>
 #include <compare>
@@ -14,19 +23,11 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include <shardweave/core/detail/text.hpp>
-#include <shardweave/core/error.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/core/limits.hpp>
-#include <shardweave/core/types.hpp>
-
 namespace shardweave {
 inline namespace v1 {
 
-/// A finished partition key. It becomes a `std::string` for the store, but never a key again: passing
-/// it where a key is expected does not compile, so nothing is split twice.
+/// A finished partition key. It becomes a `std::string` for the store, but never a key again:
+/// passing it where a key is expected does not compile, so nothing is split twice.
 class partition_key {
 public:
     partition_key() = default;
@@ -38,8 +39,12 @@ public:
 
     friend auto operator<=>(const partition_key&, const partition_key&) noexcept = default;
     friend bool operator==(const partition_key&, const partition_key&) noexcept = default;
-    friend bool operator==(const partition_key& a, std::string_view b) noexcept { return a.text_ == b; }
-    friend bool operator==(const partition_key& a, const std::string& b) noexcept { return a.text_ == b; }
+    friend bool operator==(const partition_key& a, std::string_view b) noexcept {
+        return a.text_ == b;
+    }
+    friend bool operator==(const partition_key& a, const std::string& b) noexcept {
+        return a.text_ == b;
+    }
     friend bool operator==(const partition_key& a, const char* b) noexcept { return a.text_ == b; }
 
 private:
@@ -52,7 +57,8 @@ enum class suffix : std::uint8_t {
     unless_single = 1,
     /// Every scheme writes it.
     always = 2,
-    /// Bucket 0 writes the plain key, so that a promotion from 1 to n leaves 1/n of the items in place.
+    /// Bucket 0 writes the plain key, so that a promotion from 1 to n leaves 1/n of the items in
+    /// place.
     unless_zero = 3,
 };
 
@@ -74,7 +80,8 @@ public:
 
     key_format() : key_format(standard) {}
 
-    /// Throws `errc::invalid_key_format` when keys could not be told apart, and says what to change.
+    /// Throws `errc::invalid_key_format` when keys could not be told apart, and says what to
+    /// change.
     explicit key_format(std::string_view text, suffix mode = suffix::unless_single)
         : text_(text), suffix_(mode) {
         constexpr std::string_view key_field = "{key}";
@@ -115,12 +122,13 @@ public:
     }
 
     /// Equal for two buckets of one key, under whatever schemes, exactly when they read alike.
-    [[nodiscard]] std::uint32_t identity(bucket_index bucket, std::uint32_t buckets) const noexcept {
+    [[nodiscard]] std::uint32_t identity(bucket_index bucket,
+                                         std::uint32_t buckets) const noexcept {
         return plain(bucket, buckets) ? 0 : bucket.value() + 1;
     }
 
-    /// Throws `errc::limit_exceeded` for a key over `limits::key_bytes`, and `errc::ambiguous_key` for
-    /// one that reads as another key's bucket. O(length).
+    /// Throws `errc::limit_exceeded` for a key over `limits::key_bytes`, and `errc::ambiguous_key`
+    /// for one that reads as another key's bucket. O(length).
     void check(std::string_view key) const {
         if (key.size() > limits::key_bytes) {
             throw failure{errc::limit_exceeded,
@@ -167,8 +175,8 @@ public:
         return partition_key{std::move(text)};
     }
 
-    /// The key and bucket of a partition key's text; nothing for a text that this format never writes.
-    /// The result views `text`.
+    /// The key and bucket of a partition key's text; nothing for a text that this format never
+    /// writes. The result views `text`.
     [[nodiscard]] std::optional<parsed> parse(std::string_view text) const noexcept {
         if (const auto read = parse_suffixed(text)) {
             const bool never_written = suffix_ == suffix::unless_zero && read->bucket.value() == 0;

@@ -4,6 +4,10 @@
 
 /// The routing table of a process, replaced while threads read it.
 
+#include <shardweave/core/detail/text.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/place/routing_table.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,18 +16,14 @@
 #include <utility>
 #include <vector>
 
-#include <shardweave/core/detail/text.hpp>
-#include <shardweave/core/error.hpp>
-#include <shardweave/place/routing_table.hpp>
-
 namespace shardweave {
 inline namespace v1 {
 
 namespace detail {
 
-/// Throws `errc::scheme_conflict` when items placed by the older history could be missed by the newer:
-/// a version with other contents, one that is gone without being retired, one that comes back, or a
-/// new one that is not newer.
+/// Throws `errc::scheme_conflict` when items placed by the older history could be missed by the
+/// newer: a version with other contents, one that is gone without being retired, one that comes
+/// back, or a new one that is not newer.
 inline void check_succession(std::string_view key, const scheme_history& older,
                              const scheme_history& newer) {
     const auto conflict = [&](scheme_version version, std::string_view what) {
@@ -50,14 +50,15 @@ inline void check_succession(std::string_view key, const scheme_history& older,
 inline void check_succession(const routing_table& older, const routing_table& newer) {
     if (!(older.format() == newer.format())) {
         throw failure{errc::scheme_conflict,
-                      concat("the key format changes from ", detail::quoted(older.format().text()), " to ",
-                             detail::quoted(newer.format().text()), ", or its suffix mode does; items "
+                      concat("the key format changes from ", detail::quoted(older.format().text()),
+                             " to ", detail::quoted(newer.format().text()),
+                             ", or its suffix mode does; items "
                              "would not be found, so keep both for as long as there are items")};
     }
     if (older.shards().slots() != newer.shards().slots()) {
-        throw failure{errc::invalid_map,
-                      concat("the slots change from ", older.shards().slots(), " to ",
-                             newer.shards().slots(), "; items would not be found, so keep the count")};
+        throw failure{errc::invalid_map, concat("the slots change from ", older.shards().slots(),
+                                                " to ", newer.shards().slots(),
+                                                "; items would not be found, so keep the count")};
     }
     const auto check_keys = [&](const routing_table& listed) {
         for (const auto& [key, history] : listed.schemes().exceptional()) {
@@ -97,10 +98,10 @@ public:
         return current_;
     }
 
-    /// Replaces the table by one of a higher epoch; an older one is ignored, and the result says so.
-    /// Throws `errc::epoch_conflict` for other contents at the same epoch, `errc::scheme_conflict`
-    /// or `errc::invalid_map` when items placed under the current table would not be found under the
-    /// new one. Then nothing changes.
+    /// Replaces the table by one of a higher epoch; an older one is ignored, and the result says
+    /// so. Throws `errc::epoch_conflict` for other contents at the same epoch,
+    /// `errc::scheme_conflict` or `errc::invalid_map` when items placed under the current table
+    /// would not be found under the new one. Then nothing changes.
     publish_result publish(routing_table table) {
         auto next = std::make_shared<const routing_table>(std::move(table));
         for (;;) {
@@ -131,7 +132,8 @@ public:
     [[nodiscard]] placement place(std::string_view key, const id_bytes& id) const {
         return pin()->place(key, id);
     }
-    [[nodiscard]] std::vector<placement> candidates(std::string_view key, const id_bytes& id) const {
+    [[nodiscard]] std::vector<placement> candidates(std::string_view key,
+                                                    const id_bytes& id) const {
         return pin()->candidates(key, id);
     }
     [[nodiscard]] std::vector<target> targets(std::string_view key) const {

@@ -4,18 +4,18 @@
 
 /// A routing table as bytes, to be stored and sent: versioned, canonical, fingerprinted.
 
+#include <shardweave/core/bytes.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/limits.hpp>
+#include <shardweave/place/routing_table.hpp>
+
 #include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <shardweave/core/bytes.hpp>
-#include <shardweave/core/error.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/core/limits.hpp>
-#include <shardweave/place/routing_table.hpp>
 
 // The form, version 1. Numbers are varints, texts are length-prefixed:
 //   "SWRT" · 1 · epoch · suffix mode · key format · slots (as a power of two)
@@ -76,7 +76,8 @@ inline scheme_history read_history(byte_reader& in, const selector_registry& sel
         }
     }
     if (!in.ok()) {
-        throw failure{errc::table_malformed, "a scheme history ends early or holds an unknown value"};
+        throw failure{errc::table_malformed,
+                      "a scheme history ends early or holds an unknown value"};
     }
     return scheme_history{std::move(entries)};
 }

@@ -4,6 +4,14 @@
 
 /// Where everything is: schemes, key format, shard map and epoch as one immutable value.
 
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/types.hpp>
+#include <shardweave/place/partition_key.hpp>
+#include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_table.hpp>
+#include <shardweave/place/shard_map.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -12,14 +20,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <shardweave/core/error.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/core/types.hpp>
-#include <shardweave/place/partition_key.hpp>
-#include <shardweave/place/scheme.hpp>
-#include <shardweave/place/scheme_table.hpp>
-#include <shardweave/place/shard_map.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -119,7 +119,8 @@ public:
 
     /// Every place where an existing item may be, newest scheme first, each once: one a live scheme
     /// that calculates, every bucket of one that draws at random.
-    [[nodiscard]] std::vector<placement> candidates(std::string_view key, const id_bytes& id) const {
+    [[nodiscard]] std::vector<placement> candidates(std::string_view key,
+                                                    const id_bytes& id) const {
         options_.format.check(key);
         std::vector<placement> found;
         detail::bucket_set seen;
@@ -140,8 +141,8 @@ public:
         return found;
     }
 
-    /// Every partition key to read for all items of the key, newest scheme first, each once. Schemes
-    /// that write the same texts share them: 8 grown to 16 is 16 targets.
+    /// Every partition key to read for all items of the key, newest scheme first, each once.
+    /// Schemes that write the same texts share them: 8 grown to 16 is 16 targets.
     [[nodiscard]] std::vector<target> targets(std::string_view key) const {
         options_.format.check(key);
         std::vector<target> found;
@@ -159,15 +160,16 @@ public:
         return found;
     }
 
-    /// The places of a range of (key, id) pairs, by shard in the map's order: one batch a shard that
-    /// gets anything.
+    /// The places of a range of (key, id) pairs, by shard in the map's order: one batch a shard
+    /// that gets anything.
     template <std::ranges::input_range Range>
     [[nodiscard]] std::vector<shard_batch> group(Range&& items) const {
         std::vector<shard_batch> by_number(shards_.names().size());
         std::size_t index = 0;
         for (const auto& [key, id] : items) {
             placement each = place(key, id);
-            by_number[shards_.owner_number(each.slot)].entries.push_back({index++, std::move(each)});
+            by_number[shards_.owner_number(each.slot)].entries.push_back(
+                {index++, std::move(each)});
         }
         std::vector<shard_batch> batches;
         for (std::size_t i = 0; i != by_number.size(); ++i) {
@@ -184,7 +186,8 @@ public:
     [[nodiscard]] const scheme_table& schemes() const noexcept { return schemes_; }
     [[nodiscard]] const shard_map& shards() const noexcept { return shards_; }
 
-    /// The table's successor with other schemes: the next epoch (`errc::limit_exceeded` after 2^64 − 1).
+    /// The table's successor with other schemes: the next epoch (`errc::limit_exceeded` after 2^64
+    /// − 1).
     [[nodiscard]] routing_table with_schemes(scheme_table schemes) const {
         return {std::move(schemes), shards_, next_options()};
     }
@@ -223,8 +226,8 @@ private:
                                bucket_index bucket) const {
         shardweave::partition_key text = options_.format.render(key, bucket, scheme.buckets());
         const slot_index slot = shards_.slot_of(text.str());
-        return {std::move(text), shards_.owner(slot), slot, bucket,
-                scheme.version(), scheme.how(), options_.epoch};
+        return {std::move(text),  shards_.owner(slot), slot,          bucket,
+                scheme.version(), scheme.how(),        options_.epoch};
     }
 
     scheme_table schemes_;

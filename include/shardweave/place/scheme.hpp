@@ -4,19 +4,19 @@
 
 /// How one key is split into buckets, and the versions that this went through.
 
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/selector.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
@@ -40,9 +40,9 @@ public:
         : custom_(std::move(custom)), seed_(options.seed), buckets_(buckets),
           version_(options.version), selection_(how) {
         if (buckets == 0 || buckets > limits::buckets) {
-            throw failure{errc::invalid_scheme,
-                          detail::concat("a scheme of ", buckets, " buckets; use 1 to ",
-                                         limits::buckets)};
+            throw failure{
+                errc::invalid_scheme,
+                detail::concat("a scheme of ", buckets, " buckets; use 1 to ", limits::buckets)};
         }
         if (seed_ == 0) {
             throw failure{errc::invalid_scheme,
@@ -76,7 +76,8 @@ public:
 
     /// The id's bucket. Requires `repeatable()`.
     [[nodiscard]] bucket_index locate(std::string_view id) const {
-        return custom_ ? custom_->select(id, buckets_, seed_) : calculated_bucket(id, buckets_, seed_);
+        return custom_ ? custom_->select(id, buckets_, seed_)
+                       : calculated_bucket(id, buckets_, seed_);
     }
 
     [[nodiscard]] bucket_scheme with_version(scheme_version version) const {
@@ -127,8 +128,8 @@ enum class scheme_state : std::uint8_t {
     retired = 3,
 };
 
-/// The schemes of one key: versions rise, the newest takes the writes, older ones stay readable until
-/// they are retired. A value; nothing is ever changed in place.
+/// The schemes of one key: versions rise, the newest takes the writes, older ones stay readable
+/// until they are retired. A value; nothing is ever changed in place.
 class scheme_history {
 public:
     struct entry {
@@ -140,12 +141,14 @@ public:
     /// The first scheme takes the writes; without a version of its own it is version 1.
     explicit scheme_history(const bucket_scheme& first) { append(first); }
 
-    /// Entries as they were stored. Throws `errc::invalid_scheme` unless versions rise from 1 up, and
-    /// exactly the newest is writable.
-    explicit scheme_history(std::vector<entry> entries) : entries_(std::move(entries)) { validate(); }
+    /// Entries as they were stored. Throws `errc::invalid_scheme` unless versions rise from 1 up,
+    /// and exactly the newest is writable.
+    explicit scheme_history(std::vector<entry> entries) : entries_(std::move(entries)) {
+        validate();
+    }
 
-    /// A newer scheme takes the writes; the older ones stay readable. A given version must be higher
-    /// than all before it (`errc::invalid_scheme`).
+    /// A newer scheme takes the writes; the older ones stay readable. A given version must be
+    /// higher than all before it (`errc::invalid_scheme`).
     [[nodiscard]] scheme_history grown(const bucket_scheme& scheme) const {
         scheme_history next = *this;
         next.entries_.back().state = scheme_state::readable;
@@ -163,11 +166,12 @@ public:
                 return next;
             }
         }
-        throw failure{errc::invalid_scheme,
-                      detail::concat("scheme version ", version.value(),
-                                     version == writer().version()
-                                         ? " takes the writes; grow to a newer one before retiring it"
-                                         : " is not in the history; nothing to retire")};
+        throw failure{
+            errc::invalid_scheme,
+            detail::concat("scheme version ", version.value(),
+                           version == writer().version()
+                               ? " takes the writes; grow to a newer one before retiring it"
+                               : " is not in the history; nothing to retire")};
     }
 
     /// The scheme that takes the writes.

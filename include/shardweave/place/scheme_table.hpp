@@ -4,15 +4,15 @@
 
 /// The scheme of every ordinary key, and the few keys that have their own.
 
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/place/scheme.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace shardweave {
 inline namespace v1 {
@@ -26,8 +26,8 @@ public:
     explicit scheme_table(const bucket_scheme& ordinary) : ordinary_(ordinary) {}
     explicit scheme_table(scheme_history ordinary) : ordinary_(std::move(ordinary)) {}
 
-    /// A key that has its own scheme from its first item on. Throws `errc::scheme_conflict` when the
-    /// key has one already: a key that holds items is changed by `grow`.
+    /// A key that has its own scheme from its first item on. Throws `errc::scheme_conflict` when
+    /// the key has one already: a key that holds items is changed by `grow`.
     [[nodiscard]] scheme_table with(std::string_view key, const bucket_scheme& scheme) && {
         return std::move(*this).with(key, scheme_history{scheme});
     }
@@ -44,8 +44,8 @@ public:
         return std::move(*this);
     }
 
-    /// Adds a scheme that takes the key's new items, while the older ones stay readable. A key under
-    /// the ordinary scheme starts from that one.
+    /// Adds a scheme that takes the key's new items, while the older ones stay readable. A key
+    /// under the ordinary scheme starts from that one.
     [[nodiscard]] scheme_table grow(std::string_view key, const bucket_scheme& scheme) && {
         assign(key, history(key).grown(scheme));
         return std::move(*this);
@@ -61,8 +61,8 @@ public:
         return next;
     }
 
-    /// Ends one version of a key's own history. Only after it was verified to hold nothing: from then
-    /// on nobody reads there.
+    /// Ends one version of a key's own history. Only after it was verified to hold nothing: from
+    /// then on nobody reads there.
     [[nodiscard]] scheme_table retire(std::string_view key, scheme_version version) && {
         assign(key, history(key).retired(version));
         return std::move(*this);

@@ -5,6 +5,12 @@
 /// Which bucket of a key an item belongs to: calculated from its id, drawn at random, or by a rule
 /// of the user's own.
 
+#include <shardweave/core/detail/text.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/limits.hpp>
+#include <shardweave/core/types.hpp>
+
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -14,12 +20,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <shardweave/core/detail/text.hpp>
-#include <shardweave/core/error.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/core/limits.hpp>
-#include <shardweave/core/types.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -37,14 +37,14 @@ enum class selection : std::uint8_t {
 /// A user's own rule, for data that is laid out already (Java's string hash, crc32, …).
 ///
 /// `name()` is stored in the routing table and must never be reused for another rule: a rule that
-/// changes gets a new name. `select` returns a bucket below `buckets`. No compiler can check that it
-/// is deterministic in every process and build, and that it may be called concurrently.
+/// changes gets a new name. `select` returns a bucket below `buckets`. No compiler can check that
+/// it is deterministic in every process and build, and that it may be called concurrently.
 template <class Selector>
-concept bucket_selector =
-    requires(const Selector& selector, std::string_view id, std::uint32_t buckets, std::uint64_t seed) {
-        { selector.name() } -> std::convertible_to<std::string_view>;
-        { selector.select(id, buckets, seed) } -> std::same_as<bucket_index>;
-    };
+concept bucket_selector = requires(const Selector& selector, std::string_view id,
+                                   std::uint32_t buckets, std::uint64_t seed) {
+    { selector.name() } -> std::convertible_to<std::string_view>;
+    { selector.select(id, buckets, seed) } -> std::same_as<bucket_index>;
+};
 
 /// The contract's own rule: the low 32 bits of XXH3-64 modulo the bucket count. 32 bits, so that
 /// every language can compute it; a modulo, so that doubling splits bucket b into b and b + n.
@@ -100,9 +100,9 @@ public:
         const bucket_index bucket = selector_.select(id, buckets, seed);
         if (bucket.value() >= buckets) {
             throw failure{errc::invalid_scheme,
-                          concat("the selector ", detail::quoted(name_), " chose bucket ", bucket.value(),
-                                 " of ", buckets, " for the id ", detail::quoted(id),
-                                 "; use unsigned arithmetic and a remainder")};
+                          concat("the selector ", detail::quoted(name_), " chose bucket ",
+                                 bucket.value(), " of ", buckets, " for the id ",
+                                 detail::quoted(id), "; use unsigned arithmetic and a remainder")};
         }
         return bucket;
     }

@@ -4,6 +4,12 @@
 
 /// Which shard owns each slot of the key space.
 
+#include <shardweave/core/detail/text.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/hash.hpp>
+#include <shardweave/core/limits.hpp>
+#include <shardweave/core/types.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -14,12 +20,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <shardweave/core/detail/text.hpp>
-#include <shardweave/core/error.hpp>
-#include <shardweave/core/hash.hpp>
-#include <shardweave/core/limits.hpp>
-#include <shardweave/core/types.hpp>
 
 namespace shardweave {
 inline namespace v1 {
@@ -69,7 +69,8 @@ public:
             names.push_back(std::move(shard.name));
         }
         if (total == 0) {
-            throw failure{errc::incomplete_map, "no shard with a weight above 0; slot 0 has no owner"};
+            throw failure{errc::incomplete_map,
+                          "no shard with a weight above 0; slot 0 has no owner"};
         }
         check_slots(slots);
         std::vector<std::uint32_t> owners(slots);
@@ -84,8 +85,8 @@ public:
         return {std::move(names), std::move(owners)};
     }
 
-    /// The owner of each slot by name, slot 0 first; the count is a power of two. An empty name is a
-    /// hole: `errc::incomplete_map` names the slot.
+    /// The owner of each slot by name, slot 0 first; the count is a power of two. An empty name is
+    /// a hole: `errc::incomplete_map` names the slot.
     [[nodiscard]] static shard_map from_slots(const std::vector<std::string>& owner_names) {
         std::vector<std::string> names;
         std::vector<std::uint32_t> owners;
@@ -112,22 +113,23 @@ public:
         : names_(std::move(names)), owners_(std::move(owners)) {
         check_slots(owners_.size());
         if (names_.empty() || names_.size() > limits::shards) {
-            throw failure{errc::invalid_map, detail::concat(names_.size(), " shards; use 1 to ",
-                                                            limits::shards)};
+            throw failure{errc::invalid_map,
+                          detail::concat(names_.size(), " shards; use 1 to ", limits::shards)};
         }
         for (std::size_t i = 0; i != names_.size(); ++i) {
             if (names_[i].empty() || names_[i].size() > limits::shard_name_bytes) {
                 throw failure{errc::invalid_map,
                               detail::concat("shard ", i, " is named ", detail::quoted(names_[i]),
-                                             "; names have 1 to ", limits::shard_name_bytes, " bytes")};
+                                             "; names have 1 to ", limits::shard_name_bytes,
+                                             " bytes")};
             }
         }
         std::vector<std::string_view> sorted(names_.begin(), names_.end());
         std::sort(sorted.begin(), sorted.end());
         const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         if (twice != sorted.end()) {
-            throw failure{errc::invalid_map, detail::concat("two shards are named ",
-                                                            detail::quoted(*twice))};
+            throw failure{errc::invalid_map,
+                          detail::concat("two shards are named ", detail::quoted(*twice))};
         }
         for (std::size_t slot = 0; slot != owners_.size(); ++slot) {
             if (owners_[slot] >= names_.size()) {
@@ -189,15 +191,16 @@ public:
 private:
     static void check_slots(std::size_t slots) {
         if (!std::has_single_bit(slots) || slots > limits::slots) {
-            throw failure{errc::invalid_map,
-                          detail::concat(slots, " slots; use a power of two of at most ",
-                                         limits::slots)};
+            throw failure{
+                errc::invalid_map,
+                detail::concat(slots, " slots; use a power of two of at most ", limits::slots)};
         }
     }
 
     /// `weight * slots / total`, bit by bit, because the product can have more than 64 bits.
     /// Requires weight ≤ total < 2^63.
-    static std::ptrdiff_t slots_for(std::uint64_t weight, std::uint64_t total, std::uint32_t slots) {
+    static std::ptrdiff_t slots_for(std::uint64_t weight, std::uint64_t total,
+                                    std::uint32_t slots) {
         std::ptrdiff_t quotient = weight == total ? 1 : 0;
         std::uint64_t rest = weight == total ? 0 : weight;
         for (std::uint32_t scale = 1; scale != slots; scale *= 2) {

@@ -14,9 +14,7 @@ namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
-inline void append(std::string& out, std::string_view piece) {
-    out += piece;
-}
+inline void append(std::string& out, std::string_view piece) { out += piece; }
 
 template <std::integral Number>
 void append(std::string& out, Number number) {
@@ -35,7 +33,8 @@ template <class... Pieces>
     return out;
 }
 
-/// Bytes as a person can read them in an error: printable ASCII as it is, the rest as \xNN, cut at 80.
+/// Bytes as a person can read them in an error: printable ASCII as it is, the rest as \xNN, cut
+/// at 80.
 [[nodiscard]] inline std::string quoted(std::string_view bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
     constexpr std::size_t most = 80;
