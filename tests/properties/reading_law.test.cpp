@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "support/generate.hpp"
+#include <shardweave/shardweave.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The second law: whatever the shards, page sizes, ties, filters, short and empty answers, and
+// however buckets move and schemes grow between two pages, the pages put together are the sorted
+// whole, each item once. It is checked page by page against a list that is sorted in one go.
+
+namespace sw = shardweave;
+using test_support::generator;
+
+namespace {
+
+struct row {
+    std::int64_t created_at = 0;
+    std::string id;
+    unsigned tag = 0;
+    std::uint64_t revision = 0;
+    bool deleted = false;
+
+    friend bool operator==(const row&, const row&) = default;
+};
+
+/// How a store behaves, all of it allowed.
+struct manners {
+    bool short_answers = false;
+    bool empty_answers = false;
+    bool repeats_known_rows = false;
+    bool ignores_until = false;
+    bool more_when_full = false;
+    bool gives_too_many = false;
+    bool fails = false;
+};
+
+template <class Order>
+class world {
+public:
+    using position_type = typename Order::position_type;
+    using query = sw::shard_query<position_type>;
+
+    world(const Order& order, std::uint64_t seed) : order_(order), draw_(seed) {
+        const unsigned shards = 1 + draw_.below(5U);
+        std::vector<std::string> names;
+        for (unsigned i = 0; i != shards; ++i) {
+            names.push_back("db" + std::to_string(i));
+        }
+        const unsigned keys = draw_.chance(70) ? 1 : 2 + draw_.below(3U);
+        sw::scheme_table schemes{sw::calculated(1 + draw_.below(3U))};
+        for (unsigned i = 0; i != keys; ++i) {
+            keys_.push_back("key-" + std::to_string(i));
+            if (draw_.chance(60)) {
+                schemes = std::move(schemes).with(keys_.back(), scheme());
+            }
+        }
+        const auto mode = static_cast<sw::suffix>(1 + draw_.below(3U));
+        router_.emplace(sw::routing_table{std::move(schemes),
+                                          sw::shard_map::even(names, 64),
+                                          {sw::epoch{1}, sw::key_format{"{key}:b{bucket}", mode}}});
+        with_copies_ = draw_.chance(20);
+        with_tombstones_ = draw_.chance(20);
+        manners_ = {draw_.chance(30), draw_.chance(20), draw_.chance(20), draw_.chance(30),
+                    draw_.chance(30), draw_.chance(10), draw_.chance(15)};
+        for (unsigned left = draw_.below(60U); left != 0; --left) {
+            insert();
+        }
+    }
+
+    [[nodiscard]] generator& draw() { return draw_; }
+    [[nodiscard]] sw::router& router() { return *router_; }
+    [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
+    [[nodiscard]] const manners& behaviour() const { return manners_; }
+    [[nodiscard]] bool plain_spoken() const { return !with_tombstones_ && !with_copies_; }
+    [[nodiscard]] bool full_answers() const {
+        return !manners_.short_answers && !manners_.empty_answers;
+    }
+
+    /// The sorted whole, as one store without shards would give it.
+    [[nodiscard]] std::vector<row> whole(std::string_view filter) const {
+        std::vector<row> rows;
+        for (const row& each : truth_) {
+            if (!each.deleted && matches(each, filter)) {
+                rows.push_back(each);
+            }
+        }
+        std::ranges::sort(rows,
+                          [this](const row& a, const row& b) { return order_.compare(a, b) < 0; });
+        return rows;
+    }
+
+    void insert() {
+        row fresh{static_cast<std::int64_t>(draw_.below(12U)), "id" + std::to_string(next_id_++),
+                  draw_.below(3U), 1, false};
+        const std::string& key = draw_.pick(keys_);
+        put(router_->place(key, fresh.id), fresh);
+        truth_.push_back(fresh);
+        key_of_[fresh.id] = key;
+    }
+
+    /// Whatever an owner may do between two pages.
+    void disturb() {
+        switch (draw_.below(6U)) {
+            case 0: grow(); break;
+            case 1: move_slot(); break;
+            case 2: insert(); break;
+            case 3: remove(); break;
+            case 4: copy_to_newest(); break;
+            default: break;
+        }
+    }
+
+    /// What an owner may do without changing any item.
+    void reroute() { draw_.chance(50) ? grow() : move_slot(); }
+
+    /// The user's callback.
+    [[nodiscard]] sw::shard_page<row> answer(const query& q) const {
+        const bool backward = q.way == sw::scan::backward;
+        std::vector<row> rows;
+        for (const std::string& key : q.partition_keys) {
+            if (const auto at = stores_.find({q.shard, key}); at != stores_.end()) {
+                for (const row& each : at->second) {
+                    if (matches(each, q.filter)) {
+                        rows.push_back(each);
+                    }
+                }
+            }
+        }
+        std::ranges::sort(rows, [&](const row& a, const row& b) {
+            return backward ? order_.compare(b, a) < 0 : order_.compare(a, b) < 0;
+        });
+        const auto walked = [&](const auto& a, const auto& b) {
+            return backward ? order_.compare(b, a) : order_.compare(a, b);
+        };
+        auto first = std::ranges::find_if(
+            rows, [&](const row& each) { return !q.after || walked(each, *q.after) > 0; });
+        const auto until = std::find_if(first, rows.end(), [&](const row& each) {
+            return q.until && !manners_.ignores_until && walked(each, *q.until) > 0;
+        });
+        const std::uint64_t call = calls_.fetch_add(1);
+        if (manners_.fails && generator{call}.below(30U) == 0) {
+            throw std::runtime_error{"the store is away"};
+        }
+        std::size_t most = q.limit;
+        if (manners_.short_answers && call % 3 == 0) {
+            most = 1 + call % q.limit;
+        }
+        if (manners_.gives_too_many && call % 4 == 0) {
+            most += 2;
+        }
+        sw::shard_page<row> page;
+        if (manners_.empty_answers && call % 3 == 1) {
+            page.more = true;
+            page.cursor = "scanned-" + std::to_string(call);
+            return page;
+        }
+        const auto available = static_cast<std::size_t>(until - first);
+        const auto last = first + static_cast<std::ptrdiff_t>(std::min(most, available));
+        page.more = available > most || (manners_.more_when_full && available == most);
+        if (manners_.repeats_known_rows && first != rows.begin() && call % 2 == 0) {
+            --first;
+        }
+        page.items.assign(first, last);
+        return page;
+    }
+
+    std::function<bool(const row&)> deleted() const {
+        return with_tombstones_ ? [](const row& each) { return each.deleted; }
+                                : std::function<bool(const row&)>{};
+    }
+    [[nodiscard]] bool groupable() const { return !with_copies_; }
+
+private:
+    sw::bucket_scheme scheme() {
+        const std::uint32_t buckets = 1 + draw_.below(8U);
+        return draw_.chance(25) ? sw::random(buckets) : sw::calculated(buckets);
+    }
+
+    static bool matches(const row& each, std::string_view filter) {
+        return filter.empty() || std::to_string(each.tag) == filter;
+    }
+
+    void put(const sw::placement& at, const row& each) {
+        auto& rows = stores_[{at.shard, at.partition_key.str()}];
+        std::erase_if(rows, [&](const row& old) { return old.id == each.id; });
+        rows.push_back(each);
+    }
+
+    void grow() {
+        const auto table = router_->pin();
+        const std::string& key = draw_.pick(keys_);
+        if (table->targets(key).size() < 24) {
+            router_->publish(table->with_schemes(table->schemes().grow(key, scheme())));
+        }
+    }
+
+    void move_slot() {
+        const auto table = router_->pin();
+        const auto targets = table->targets(draw_.pick(keys_));
+        const sw::target& moving = draw_.pick(targets);
+        const std::string& to = draw_.pick(table->shards().names());
+        // All partition keys of the slot move along.
+        std::map<std::pair<std::string, std::string>, std::vector<row>> next;
+        for (auto& [place, rows] : stores_) {
+            const bool moves = table->shards().slot_of(place.second) == moving.slot;
+            next[{moves ? to : place.first, place.second}] = std::move(rows);
+        }
+        stores_ = std::move(next);
+        router_->publish(table->with_shards(table->shards().with_owner(moving.slot, to)));
+    }
+
+    void remove() {
+        if (truth_.empty()) {
+            return;
+        }
+        row& gone = truth_[draw_.below(truth_.size())];
+        if (with_tombstones_) {
+            // The tombstone hides the copies that older schemes may still hold.
+            gone.deleted = true;
+            gone.revision = 1'000 + calls_;
+            for (const auto& at : router_->candidates(key_of_.at(gone.id), gone.id)) {
+                auto rows = stores_.find({at.shard, at.partition_key.str()});
+                if (rows != stores_.end() &&
+                    std::ranges::find(rows->second, gone.id, &row::id) != rows->second.end()) {
+                    put(at, gone);
+                    return;
+                }
+            }
+            return;
+        }
+        const std::string id = gone.id;
+        std::erase_if(truth_, [&](const row& each) { return each.id == id; });
+        for (auto& [place, rows] : stores_) {
+            std::erase_if(rows, [&](const row& each) { return each.id == id; });
+        }
+    }
+
+    /// A migration's copy: the item is in two places for a while.
+    void copy_to_newest() {
+        if (!with_copies_ || truth_.empty()) {
+            return;
+        }
+        const row& copied = truth_[draw_.below(truth_.size())];
+        if (!copied.deleted) {
+            put(router_->place(key_of_.at(copied.id), copied.id), copied);
+        }
+    }
+
+    Order order_;
+    generator draw_;
+    std::optional<sw::router> router_;
+    std::vector<std::string> keys_;
+    std::vector<row> truth_;
+    std::map<std::string, std::string> key_of_;
+    std::map<std::pair<std::string, std::string>, std::vector<row>> stores_;
+    manners manners_;
+    bool with_copies_ = false;
+    bool with_tombstones_ = false;
+    unsigned next_id_ = 0;
+    mutable std::atomic<std::uint64_t> calls_{0};
+};
+
+/// The rows of `whole` that a page of `limit` must have, from a boundary.
+template <class Order>
+std::vector<row> expected_page(const Order& order, const std::vector<row>& whole, sw::scan way,
+                               const std::optional<row>& boundary, std::size_t limit) {
+    std::vector<row> found;
+    if (way == sw::scan::forward) {
+        for (const row& each : whole) {
+            if ((!boundary || order.compare(each, *boundary) > 0) && found.size() < limit) {
+                found.push_back(each);
+            }
+        }
+        return found;
+    }
+    for (auto each = whole.rbegin(); each != whole.rend(); ++each) {
+        if ((!boundary || order.compare(*each, *boundary) < 0) && found.size() < limit) {
+            found.push_back(*each);
+        }
+    }
+    std::ranges::reverse(found);
+    return found;
+}
+
+std::vector<std::string> ids(const std::vector<row>& rows) {
+    std::vector<std::string> out;
+    for (const row& each : rows) {
+        out.push_back(each.id);
+    }
+    return out;
+}
+
+/// The page, asked for again as long as a store fails: a failed read leaves its cursor as it was.
+template <class Reader, class Options>
+auto page_at_last(const Reader& reader, const std::vector<std::string>& keys,
+                  const Options& options) {
+    for (;;) {
+        try {
+            return reader.page(keys, options);
+        } catch (const sw::failure& failed) {
+            if (failed.code() != sw::errc::shard_failed) {
+                throw;
+            }
+        }
+    }
+}
+
+/// One traversal: mostly forward, now and then back, the world changing between the pages.
+template <class Order>
+void traverse(const Order& order, std::uint64_t seed, std::size_t concurrency) {
+    INFO("traversal with seed " << seed << ", concurrency " << concurrency);
+    world<Order> w{order, seed};
+    generator& draw = w.draw();
+    const bool per_shard = w.groupable() && draw.chance(30);
+    const auto ask = [&](const auto& q) { return w.answer(q); };
+    const sw::fan_out reader{
+        w.router(),
+        order,
+        ask,
+        {.concurrency = concurrency,
+         .grouping = per_shard ? sw::grouping::per_shard : sw::grouping::per_partition_key,
+         .on_failure = draw.chance(50) ? sw::on_failure::fail : sw::on_failure::prefix,
+         .items = {.revision = &row::revision, .deleted = w.deleted()}}};
+    const sw::checksummed sealer;
+    const std::string filter = draw.chance(20) ? "1" : "";
+    const bool disturbed = draw.chance(60);
+
+    std::optional<sw::cursor> from;
+    sw::scan way = sw::scan::forward;
+    std::optional<row> boundary;
+    for (unsigned step = 0; step != 80; ++step) {
+        const std::size_t limit = draw.chance(10) ? 100 : 1 + draw.below(9U);
+        const auto page = page_at_last(reader, w.keys(), sw::page_options{limit, from, filter});
+        auto want = expected_page(order, w.whole(filter), way, boundary, limit);
+        if (!page.complete() && page.items.size() < want.size()) {
+            // A prefix in the walked direction, and what it lacks is still to come.
+            const auto cut = static_cast<std::ptrdiff_t>(want.size() - page.items.size());
+            way == sw::scan::forward ? want.erase(want.end() - cut, want.end())
+                                     : want.erase(want.begin(), want.begin() + cut);
+        }
+        if (ids(page.items) != ids(want)) {
+            REQUIRE(ids(page.items) == ids(want));
+        }
+        if (w.full_answers() && w.plain_spoken() && page.stats.rounds > 2) {
+            REQUIRE(page.stats.rounds <= 2);
+        }
+        if (page.stats.rows_returned != page.items.size()) {
+            REQUIRE(page.stats.rows_returned == page.items.size());
+        }
+        const bool at_start = way == sw::scan::forward && !boundary;
+        if (at_start && page.previous) {
+            REQUIRE_FALSE(page.previous);
+        }
+        // No way on means that there is nothing on there.
+        if (way == sw::scan::forward ? !page.next : !page.previous) {
+            const auto edge = page.items.empty()
+                                  ? boundary
+                                  : std::optional{way == sw::scan::forward ? page.items.back()
+                                                                           : page.items.front()};
+            const auto rest = expected_page(order, w.whole(filter), way, edge, 1);
+            if (!rest.empty()) {
+                REQUIRE(ids(rest).empty());
+            }
+        }
+        // On, or now and then back.
+        const bool turn_back = draw.chance(12);
+        const bool forward = (way == sw::scan::forward) != turn_back;
+        const auto& chosen = forward ? page.next : page.previous;
+        if (!chosen) {
+            break;
+        }
+        const auto keep_going = [&] {
+            if (page.items.empty()) {
+                // On from an empty page is nowhere new; back from it is the list's other end.
+                return turn_back ? std::nullopt : boundary;
+            }
+            return std::optional{forward ? page.items.back() : page.items.front()};
+        };
+        boundary = keep_going();
+        way = forward ? sw::scan::forward : sw::scan::backward;
+        from = chosen;
+        if (draw.chance(30)) {
+            from = sealer.open(sealer.seal(*chosen, "tenant"), "tenant");
+        }
+        if (disturbed) {
+            w.disturb();
+        }
+    }
+}
+
+/// The same through `stream`, the table being replaced in the middle.
+template <class Order>
+void stream_through(const Order& order, std::uint64_t seed) {
+    INFO("stream with seed " << seed);
+    world<Order> w{order, seed};
+    const auto ask = [&](const auto& q) {
+        for (;;) {
+            try {
+                return w.answer(q);
+            } catch (const std::runtime_error&) {
+                continue;  // a stream ends with its failure; a patient callback spares it that
+            }
+        }
+    };
+    const sw::fan_out reader{
+        w.router(), order, ask, {.items = {.revision = &row::revision, .deleted = w.deleted()}}};
+    const auto whole = w.whole("");
+    std::vector<row> got;
+    for (const row& each : reader.stream(w.keys(), {.chunk = 1 + w.draw().below(20U)})) {
+        got.push_back(each);
+        if (w.draw().chance(10)) {
+            w.reroute();
+        }
+    }
+    if (ids(got) != ids(whole)) {
+        REQUIRE(ids(got) == ids(whole));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("pages put together are the sorted whole, each item once, whatever happens between them",
+          "[reading][law]") {
+    INFO(test_support::replay());
+    const auto newest = sw::newest_first(&row::created_at, sw::unique(&row::id));
+    const auto oldest = sw::oldest_first(&row::created_at, sw::unique(&row::id));
+    const auto mixed = sw::order_by(sw::descending(&row::created_at), sw::unique(&row::id));
+    const std::size_t traversals = test_support::scaled(100'000);
+    generator seeds;
+    for (std::size_t i = 0; i < traversals; ++i) {
+        // Threads are slow to start: one traversal in thirty runs on eight.
+        const std::size_t concurrency = i % 30 == 0 ? 8 : 1;
+        switch (i % 4) {
+            case 0:
+            case 1: traverse(newest, seeds(), concurrency); break;
+            case 2: traverse(oldest, seeds(), concurrency); break;
+            default: traverse(mixed, seeds(), concurrency); break;
+        }
+    }
+    SUCCEED(traversals);
+}
+
+TEST_CASE("a stream is the sorted whole, each item once", "[reading][law]") {
+    INFO(test_support::replay());
+    const auto newest = sw::newest_first(&row::created_at, sw::unique(&row::id));
+    const std::size_t streams = test_support::scaled(10'000);
+    generator seeds{test_support::seed() + 1};
+    for (std::size_t i = 0; i < streams; ++i) {
+        stream_through(newest, seeds());
+    }
+    SUCCEED(streams);
+}
