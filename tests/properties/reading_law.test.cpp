@@ -326,6 +326,7 @@ void traverse(const Order& order, std::uint64_t seed, std::size_t concurrency) {
     generator& draw = w.draw();
     const bool per_shard = w.groupable() && draw.chance(30);
     const auto ask = [&](const auto& q) { return w.answer(q); };
+    const auto on_failure = draw.chance(50) ? sw::on_failure::fail : sw::on_failure::prefix;
     const sw::fan_out reader{
         w.router(),
         order,
@@ -416,7 +417,6 @@ void stream_through(const Order& order, std::uint64_t seed) {
             }
         }
     };
-    const auto on_failure = draw.chance(50) ? sw::on_failure::fail : sw::on_failure::prefix;
     const sw::fan_out reader{
         w.router(), order, ask, {.items = {.revision = &row::revision, .deleted = w.deleted()}}};
     const auto whole = w.whole("");
