@@ -51,7 +51,8 @@ struct item_traits {
 /// A page takes at most two rounds of full answers, whatever the skew (more only to make up for
 /// items that `deleted` drops). Round one asks each source for its `quota`. If some source may hold
 /// more of the page, the second round asks only those whose last known position is before the
-/// page's last one, B, for the rows up to B. Not thread-safe.
+/// page's last one, B, for the rows up to B. Not thread-safe; not to be moved while a query, which
+/// views it, is under way.
 template <class Item, class Order>
 class weave {
 public:
@@ -105,7 +106,6 @@ public:
     /// Feeds the answer to a request of source `from`.
     void answer(std::size_t from, shard_page<Item>&& page) {
         if (error broken = rounds_.answer(from, std::move(page))) {
-            doomed_ = doomed_ || broken.code == errc::unordered_source;
             give_up(from, std::move(broken));
         }
     }
@@ -199,11 +199,13 @@ private:
 
     void give_up(std::size_t from, error why) {
         rounds_.give_up(from);
-        doomed_ = doomed_ || options_.on_failure == on_failure::fail;
-        failures_.push_back(std::move(why));
+        const bool dooms = !doomed_ && (options_.on_failure == on_failure::fail ||
+                                        why.code == errc::unordered_source);
+        doomed_ = doomed_ || dooms;
+        failures_.insert(dooms ? failures_.begin() : failures_.end(), std::move(why));
     }
 
-    /// The first error, naming every shard that failed.
+    /// The error that doomed the read, naming every other shard that failed.
     [[nodiscard]] error blame() const {
         error first = failures_.front();
         for (std::size_t i = 1; i != failures_.size(); ++i) {

@@ -32,6 +32,7 @@ public:
         if (cursor.empty() || cursor == previous_cursor) {
             return ++idle_ < limits::idle_answers;
         }
+        idle_ = 0;
         if (marked_ && cursor == mark_) {
             return false;
         }

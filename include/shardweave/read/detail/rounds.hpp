@@ -43,6 +43,13 @@ public:
         }
     }
 
+    // Queries view its strings, and so does `contacted_`: a copy would view another one's.
+    rounds(const rounds&) = delete;
+    rounds& operator=(const rounds&) = delete;
+    rounds(rounds&&) = default;
+    rounds& operator=(rounds&&) = default;
+    ~rounds() = default;
+
     /// Starts beyond a position: all before it is as good as known.
     void start_after(const position_type& at) {
         for (std::size_t i = 0; i != sources_.size(); ++i) {
