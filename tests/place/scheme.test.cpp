@@ -22,6 +22,10 @@ static_assert(!std::is_default_constructible_v<bucket_scheme>);
 static_assert(!std::is_default_constructible_v<scheme_history>);
 static_assert(std::is_nothrow_move_constructible_v<bucket_scheme>);
 static_assert(noexcept(std::declval<bucket_scheme&>() == std::declval<bucket_scheme&>()));
+template <class History>
+concept has_entries = requires(History history) { std::forward<History>(history).entries(); };
+static_assert(has_entries<const scheme_history&>);
+static_assert(!has_entries<scheme_history>, "a loop over a temporary's entries outlives them");
 static_assert(scheme_options{}.seed == 1, "never the slots' seed 0");
 
 scheme_version version(std::uint32_t number) { return scheme_version{number}; }

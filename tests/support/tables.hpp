@@ -84,7 +84,8 @@ inline shardweave::scheme_history any_history(generator& any, std::uint32_t most
         version = history.writer().version().value() + any.between(1U, 200U);
         history = history.grown(any_scheme(any, shardweave::scheme_version{version}, most_buckets));
     }
-    for (const auto& [scheme, state] : shardweave::scheme_history{history}.entries()) {
+    const shardweave::scheme_history grown = history;
+    for (const auto& [scheme, state] : grown.entries()) {
         if (state == shardweave::scheme_state::readable && any.chance(30)) {
             history = history.retired(scheme.version());
         }

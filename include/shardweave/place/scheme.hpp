@@ -178,7 +178,9 @@ public:
     [[nodiscard]] const bucket_scheme& writer() const noexcept { return entries_.back().scheme; }
 
     /// All versions, oldest first, retired ones included.
-    [[nodiscard]] std::span<const entry> entries() const noexcept { return entries_; }
+    [[nodiscard]] std::span<const entry> entries() const& noexcept { return entries_; }
+    // A loop over the entries of a temporary would outlive them.
+    std::span<const entry> entries() const&& = delete;
 
     friend bool operator==(const scheme_history&, const scheme_history&) noexcept = default;
 
