@@ -156,10 +156,12 @@ inline int page_command(const read_options& with) {
             fmt::print("there is no page before this one\n");
             return success;
         }
-        const sw::read_stats first = page.stats;
+        const sw::read_stats on_the_way = page.stats;
         options.from = page.previous;
         page = store.reader.page(with.authors, options);
-        page.stats = first + page.stats;
+        const std::size_t returned = page.stats.rows_returned;
+        page.stats = on_the_way + page.stats;
+        page.stats.rows_returned = returned;
     }
     const auto took = std::chrono::steady_clock::now() - start;
 
