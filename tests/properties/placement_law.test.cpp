@@ -71,6 +71,9 @@ TEST_CASE("an item is placed and looked for only where its key is read", "[place
     for (std::size_t round = 0; round != tables; ++round) {
         const routing_table table = test_support::any_table(any);
         std::vector<std::string> keys{"", test_support::any_key(any), test_support::any_key(any)};
+        // A key that looks like a partition key is refused, or has to be told apart.
+        const std::string inner = test_support::any_key(any);
+        keys.push_back(table.format().render(inner, bucket_index{any.below(20U)}, 20).str());
         for (const auto& [key, history] : table.schemes().exceptional()) {
             keys.push_back(key);
         }
@@ -154,7 +157,7 @@ TEST_CASE("an item is placed and looked for only where its key is read", "[place
     }
     INFO(items << " items, " << refused << " keys refused");
     CHECK(items >= tables * 400);  // a million when the scale is 100
-    CHECK((refused > 0 || tables < 100));
+    CHECK((refused > tables / 10 || tables < 100));
 }
 
 TEST_CASE("no two pairs of key and bucket are written alike, and parsing inverts writing",
