@@ -219,7 +219,7 @@ TEST_CASE("joined keys are written as they always were", "[partition_key][golden
     CHECK(join_key("user#1", 2) == "user\\#1#2");
     CHECK(join_key("user", "1#2") == "user#1\\#2");
     CHECK(join_key("a\\", "b") == "a\\\\#b");
-    CHECK(join_key("") == "");
+    CHECK(join_key("").empty());
     CHECK(join_key("", "") == "#");
     CHECK(join_key(-7, std::uint64_t{18446744073709551615U}) == "-7#18446744073709551615");
     CHECK(join_key(std::int8_t{65}) == "65");
