@@ -1,4 +1,5 @@
 include(CMakeFindDependencyMacro)
+find_dependency(Threads)
 if(NOT TARGET xxHash::xxhash)
     list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
     find_dependency(xxHash 0.8)

@@ -83,7 +83,7 @@ inline constexpr bool always_false = false;
 /// integers as their shortest decimal text, so that 42, std::int64_t{42} and "42" agree.
 /// Floating point does not compile: two texts of one number would be two places.
 ///
-/// It views the caller's text: use it as a parameter, as the library does, and store a string.
+/// It views the caller's text, and is no value to keep: a parameter only. Store a string.
 class id_bytes {
 public:
     // A span's own conversions would come on top of this one, and C++ makes only one of them by
@@ -114,6 +114,8 @@ public:
     }
 
     id_bytes(std::nullptr_t) = delete;
+    id_bytes(const id_bytes&) = delete;
+    id_bytes& operator=(const id_bytes&) = delete;
 
     [[nodiscard]] std::string_view view() const noexcept {
         return digit_count_ == 0 ? text_ : std::string_view{digits_, digit_count_};

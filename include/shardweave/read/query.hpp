@@ -51,11 +51,11 @@ struct shard_query {
 template <class Item>
 struct shard_page {
     /// Rows in the query's order. Fewer than `limit` are no sign of the end.
-    std::vector<Item> items;
+    std::vector<Item> items{};
     /// True when there may be more rows within the query's bounds; false ends the source.
     bool more = false;
     /// Where the store would go on, for stores with opaque cursors; handed back in the next query.
-    std::string cursor;
+    std::string cursor{};
 };
 
 /// One ordered stream of a fan-out: a partition key, or all partition keys of one shard.
