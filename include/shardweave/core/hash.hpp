@@ -100,8 +100,9 @@ public:
 
     template <detail::id_number Number>
     id_bytes(Number number) noexcept {
-        const auto written = std::to_chars(digits_, digits_ + sizeof digits_, number);
-        digit_count_ = static_cast<unsigned char>(written.ptr - digits_);
+        char* const digits = reinterpret_cast<char*>(digits_);
+        digit_count_ = static_cast<unsigned char>(
+            std::to_chars(digits, digits + sizeof digits_, number).ptr - digits);
     }
 
     template <class Other>
@@ -114,16 +115,17 @@ public:
     }
 
     id_bytes(std::nullptr_t) = delete;
-    id_bytes(const id_bytes&) = delete;
-    id_bytes& operator=(const id_bytes&) = delete;
 
     [[nodiscard]] std::string_view view() const noexcept {
-        return digit_count_ == 0 ? text_ : std::string_view{digits_, digit_count_};
+        return digit_count_ == 0
+                   ? text_
+                   : std::string_view{reinterpret_cast<const char*>(digits_), digit_count_};
     }
 
 private:
     std::string_view text_;
-    char digits_[20];
+    // Left as they are until they are used; of all types, only bytes may be copied like that.
+    unsigned char digits_[20];
     unsigned char digit_count_ = 0;
 };
 
