@@ -9,6 +9,7 @@
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/partition_key.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/routing_codec.hpp>

@@ -1,4 +1,5 @@
 // expect: no matching function .* 'join_key'|no matching function for call to 'join_key
+#include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/partition_key.hpp>
 
 int main() {

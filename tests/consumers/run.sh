@@ -50,7 +50,7 @@ wrong_version() {
 }
 
 no_cmake() {
-  "${CXX:-g++}" -std=c++20 -I "$source_dir/include" -DFMT_HEADER_ONLY \
+  "${CXX:-g++}" -std=c++20 "$@" -I "$source_dir/include" -DFMT_HEADER_ONLY \
     "$here/main.cpp" "$here/other.cpp" -o "$work/plain" && "$work/plain"
 }
 
@@ -60,4 +60,5 @@ road "install" install_it
 road "find_package" project find_package "-DCMAKE_PREFIX_PATH=$work/prefix" -DSHARDWEAVE_WANTED=0.1
 road "find_package refuses another version" wrong_version
 road "without CMake" no_cmake
+road "without CMake and RTTI" no_cmake -fno-rtti
 exit "$failed"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <shardweave/place/routing_table.hpp>
 
+#include <shardweave/place/joined_key.hpp>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>

@@ -21,7 +21,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
@@ -242,53 +241,6 @@ private:
     suffix suffix_;
     bool key_first_ = true;
 };
-
-/// Joins fields into one key, injectively: `#` between them, `\#` and `\\` within them.
-/// `join_key("user", 42)` is `user#42`. `split_key` gives the fields back. A field is text or an
-/// integer, as an item id is: no bool, and no single character, which would be joined as a number.
-template <class... Parts>
-    requires(sizeof...(Parts) > 0) && ((detail::id_text<Parts> || detail::id_number<Parts>) && ...)
-[[nodiscard]] std::string join_key(const Parts&... parts) {
-    std::string out;
-    bool first = true;
-    const auto add = [&](std::string_view part) {
-        if (!std::exchange(first, false)) {
-            out += '#';
-        }
-        for (const char c : part) {
-            if (c == '#' || c == '\\') {
-                out += '\\';
-            }
-            out += c;
-        }
-    };
-    const auto add_one = [&](const auto& part) {
-        if constexpr (detail::id_number<std::remove_cvref_t<decltype(part)>>) {
-            add(detail::concat(part));
-        } else {
-            add(part);
-        }
-    };
-    (add_one(parts), ...);
-    return out;
-}
-
-/// The fields of a key that `join_key` made; nothing for a text that it never makes.
-[[nodiscard]] inline std::optional<std::vector<std::string>> split_key(std::string_view key) {
-    std::vector<std::string> parts(1);
-    for (std::size_t i = 0; i != key.size(); ++i) {
-        if (key[i] == '#') {
-            parts.emplace_back();
-        } else if (key[i] != '\\') {
-            parts.back() += key[i];
-        } else if (++i != key.size() && (key[i] == '#' || key[i] == '\\')) {
-            parts.back() += key[i];
-        } else {
-            return std::nullopt;
-        }
-    }
-    return parts;
-}
 
 }  // namespace v1
 }  // namespace shardweave
