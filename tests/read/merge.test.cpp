@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "support/allocated.hpp"
-#include "support/generate.hpp"
 #include <shardweave/read/merge.hpp>
+
 #include <shardweave/read/order.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,6 +16,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "support/allocated.hpp"
+#include "support/generate.hpp"
 
 namespace sw = shardweave;
 using test_support::generator;
@@ -125,7 +127,7 @@ TEST_CASE("a merge gives what one stable sort of everything gives", "[merge]") {
     const auto by_key = sw::oldest_first(sw::unique(&row::key));
     const auto by_name = sw::oldest_first(sw::unique(&row::name));
     for (const std::size_t count : {1U, 2U, 3U, 5U, 8U, 64U, 1000U}) {
-        for (std::size_t round = 0; round != test_support::scaled(count < 100 ? 60 : 3); ++round) {
+        for (std::size_t round = 0; round != test_support::scaled(count < 100 ? 40 : 2); ++round) {
             for (const sw::scan way : {sw::scan::forward, sw::scan::backward}) {
                 for (const std::string before : {"", "12345678", "a common beginning "}) {
                     CAPTURE(count, round, way, before);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "support/generate.hpp"
-#include "support/vectors.hpp"
-#include <shardweave/core/hash.hpp>
 #include <shardweave/read/order.hpp>
+
+#include <shardweave/core/hash.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -22,6 +21,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "support/generate.hpp"
+#include "support/vectors.hpp"
 
 namespace sw = shardweave;
 using namespace std::string_literals;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "support/generate.hpp"
 #include <shardweave/read/quota.hpp>
 
 #include <catch2/catch_approx.hpp>
@@ -11,6 +10,8 @@
 #include <cstddef>
 #include <utility>
 #include <vector>
+
+#include "support/generate.hpp"
 
 namespace sw = shardweave;
 

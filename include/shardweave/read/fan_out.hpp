@@ -42,6 +42,12 @@ template <class Order, class Query>
 using answered_item = typename page_item<std::remove_cvref_t<
     std::invoke_result_t<const Query&, const shard_query<typename Order::position_type>&>>>::type;
 
+[[nodiscard]] inline std::ptrdiff_t live_schemes(const routing_table& table, std::string_view key) {
+    return std::ranges::count_if(table.schemes().history(key).entries(), [](const auto& each) {
+        return each.state != scheme_state::retired;
+    });
+}
+
 /// The sources of a read: each partition key of each key once, newest scheme first.
 [[nodiscard]] inline std::vector<source>
 sources_of(const routing_table& table, const std::vector<std::string>& keys, grouping by) {
@@ -51,9 +57,16 @@ sources_of(const routing_table& table, const std::vector<std::string>& keys, gro
     std::vector<source> sources;
     std::map<std::string, std::size_t, std::less<>> by_shard;
     for (const std::string_view key : distinct) {
-        for (target& each : table.targets(key)) {
+        std::vector<target> targets = table.targets(key);
+        const bool one_scheme = live_schemes(table, key) == 1;
+        if (!one_scheme) {
+            // Schemes that share partition keys share a rank, too; and doubling moves items to a
+            // higher bucket only, so that the higher of two has the newer copy.
+            std::ranges::reverse(targets);
+        }
+        for (target& each : targets) {
             const double weight = each.rank == 0 ? 1 : 0;
-            if (by == grouping::per_shard) {
+            if (by == grouping::per_shard && one_scheme) {
                 const auto [known, added] = by_shard.emplace(each.shard, sources.size());
                 if (!added) {
                     source& shared = sources[known->second];
@@ -72,7 +85,7 @@ sources_of(const routing_table& table, const std::vector<std::string>& keys, gro
         }
     }
     // Equal positions go to the first: older schemes last.
-    std::ranges::sort(sources, {}, &source::rank);
+    std::ranges::stable_sort(sources, {}, &source::rank);
     return sources;
 }
 
@@ -109,7 +122,7 @@ public:
         const start from = resolve(with.from, bound);
         read_page<item_type> result;
         if (with.limit == 0) {
-            result.next = cursor{from.state};
+            (from.state.way == scan::forward ? result.next : result.previous) = cursor{from.state};
             return result;
         }
         machine weave = make(*table, keys, from, with.limit, with.filter);

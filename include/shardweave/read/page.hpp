@@ -27,6 +27,8 @@ enum class grouping : std::uint8_t {
     /// One partition key: any store.
     per_partition_key,
     /// All partition keys of a shard, merged by the store: fewer round trips for those that can.
+    /// A key that has several live schemes is still asked by partition key: two copies of an item
+    /// in one answer could not be told apart.
     per_shard,
 };
 

@@ -53,7 +53,7 @@ public:
         item_stream* of_ = nullptr;
     };
 
-    /// Reads the first chunk.
+    /// Reads the first chunk. After an iteration that threw, reads on from where it stood.
     [[nodiscard]] iterator begin() {
         if (!machine_) {
             load();
@@ -87,25 +87,37 @@ private:
     void load() {
         chunk_.clear();
         index_ = 0;
-        while (chunk_.empty() && (!machine_ || machine_->may_have_more())) {
-            if (!failures_.empty()) {
-                throw failure{failures_.front()};
+        try {
+            while (chunk_.empty() && (!machine_ || machine_->may_have_more())) {
+                load_chunk();
             }
-            const auto table = reader_->router_->pin();
-            if (!machine_ || machine_->epoch() != table->epoch()) {
-                // The boundary is the truth: what was buffered from places that may have moved is
-                // not.
-                before_ = total_;
-                machine_.emplace(reader_->make(*table, keys_, at_, chunk_size_, filter_));
-            } else {
-                machine_->turn(chunk_size_);
+        } catch (...) {
+            // Kept, it would look like the end to who iterates again.
+            if (machine_) {
+                total_ = before_ + machine_->stats();
+                machine_.reset();
             }
-            detail::drive(*machine_, reader_->query_, reader_->options_.concurrency, crew_);
-            at_.after = machine_->boundary();
-            failures_ = machine_->failures();
-            chunk_ = machine_->take_page();
-            total_ = before_ + machine_->stats();
+            throw;
         }
+    }
+
+    void load_chunk() {
+        if (!failures_.empty()) {
+            throw failure{std::exchange(failures_, {}).front()};
+        }
+        const auto table = reader_->router_->pin();
+        if (!machine_ || machine_->epoch() != table->epoch()) {
+            // The boundary is the truth: what was buffered from places that may have moved is not.
+            machine_.emplace(reader_->make(*table, keys_, at_, chunk_size_, filter_));
+            before_ = total_;
+        } else {
+            machine_->turn(chunk_size_);
+        }
+        detail::drive(*machine_, reader_->query_, reader_->options_.concurrency, crew_);
+        at_.after = machine_->boundary();
+        failures_ = machine_->failures();
+        chunk_ = machine_->take_page();
+        total_ = before_ + machine_->stats();
     }
 
     const FanOut* reader_;

@@ -38,7 +38,8 @@ enum class on_failure : std::uint8_t {
 template <class Item>
 struct item_traits {
     /// Of two copies, the one with the higher revision is the item; without it, or when equal, the
-    /// one from the newer scheme.
+    /// one from the newer scheme. Schemes that share partition keys can be told apart only when the
+    /// newer one has a multiple of the buckets; give a revision for any other.
     std::function<std::uint64_t(const Item&)> revision{};
     /// True for a tombstone: it hides its copies, and is not handed out itself.
     std::function<bool(const Item&)> deleted{};

@@ -186,7 +186,8 @@ private:
 
 /// Drives one page of a weave with at most `concurrency` queries at a time; 1 runs them on the
 /// calling thread. Returns when the page is finished. When the read fails, no further query is
-/// sent, those under way are waited for, and `failure` is thrown with the first exception nested.
+/// sent, those under way are waited for, and `failure` is thrown, of `errc::shard_failed` with the
+/// first exception nested.
 template <class Item, class Order, class Query>
 void drive(weave<Item, Order>& machine, const Query& query, std::size_t concurrency,
            worker_crew& crew) {
@@ -201,7 +202,9 @@ void drive(weave<Item, Order>& machine, const Query& query, std::size_t concurre
             return;
         }
         if (todo.what == action::kind::failed) {
-            throw_failure(std::move(todo.why), cause);
+            // What a callback threw is the cause of its own failure only.
+            throw_failure(std::move(todo.why),
+                          todo.why.code == errc::shard_failed ? cause : nullptr);
         }
         std::ranges::move(todo.requests, std::back_inserter(waiting));
         for (; machine.doomed() && !waiting.empty(); waiting.pop_front()) {
