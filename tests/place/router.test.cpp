@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <latch>
+#include <memory>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -261,4 +262,59 @@ TEST_CASE("of several owners that publish at once one wins each epoch", "[router
     CHECK(all.back() == last);
     CHECK(others == 0);
     CHECK(routes.pin()->epoch() == epoch{last});
+}
+
+TEST_CASE("a reader's handle follows what is published, and keeps what it has until it looks",
+          "[router][reader]") {
+    router current{table(1)};
+    router::reader reader{current};
+    const routing_table& first = reader.table();
+    CHECK(first.epoch() == epoch{1});
+    CHECK(&reader.table() == &first);
+
+    current.publish(table(2));
+    CHECK(first.epoch() == epoch{1});
+    CHECK(reader.table().epoch() == epoch{2});
+}
+
+TEST_CASE("an idle handle keeps one old table alive, and lets go of it when told",
+          "[router][reader]") {
+    router current{table(1)};
+    router::reader reader{current};
+    static_cast<void>(reader.table());
+    const std::weak_ptr<const routing_table> old = current.pin();
+    current.publish(table(2));
+    CHECK_FALSE(old.expired());
+    reader.release();
+    CHECK(old.expired());
+    CHECK(reader.table().epoch() == epoch{2});
+}
+
+TEST_CASE("handles of four threads see whole tables while tables are published back to back",
+          "[router][reader][threads]") {
+    router current{table(1)};
+    std::atomic<bool> stop{false};
+    std::atomic<bool> fell{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i != 4; ++i) {
+        threads.emplace_back([&] {
+            router::reader reader{current};
+            epoch last{0};
+            while (!stop.load()) {
+                const routing_table& seen = reader.table();
+                if (seen.epoch() < last || seen.place("key", "id").epoch != seen.epoch()) {
+                    fell.store(true);
+                }
+                last = seen.epoch();
+            }
+        });
+    }
+    for (std::uint64_t number = 2; number <= test_support::scaled(20'000); ++number) {
+        current.publish(table(number));
+    }
+    stop.store(true);
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK_FALSE(fell.load());
 }

@@ -6,8 +6,11 @@
 
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
+#include <shardweave/place/detail/succession.hpp>
 #include <shardweave/place/routing_table.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -18,60 +21,6 @@
 
 namespace shardweave {
 inline namespace v1 {
-
-namespace detail {
-
-/// Throws `errc::scheme_conflict` when items placed by the older history could be missed by the
-/// newer: a version with other contents, one that is gone without being retired, one that comes
-/// back, or a new one that is not newer.
-inline void check_succession(std::string_view key, const scheme_history& older,
-                             const scheme_history& newer) {
-    const auto conflict = [&](scheme_version version, std::string_view what) {
-        return failure{errc::scheme_conflict,
-                       concat("scheme version ", version.value(), " of ", key, " ", what,
-                              "; add schemes with grow and end them with retire")};
-    };
-    auto next = newer.entries().begin();
-    for (const auto& [scheme, state] : older.entries()) {
-        if (next == newer.entries().end() || next->scheme.version() != scheme.version()) {
-            throw conflict(scheme.version(), "is missing from the new table");
-        }
-        if (next->scheme != scheme) {
-            throw conflict(scheme.version(), "has other contents in the new table");
-        }
-        if (next->state < state) {
-            throw conflict(scheme.version(), "goes back to an earlier state");
-        }
-        ++next;
-    }
-}
-
-/// The same for whole tables: what was placed by the older must be found by the newer.
-inline void check_succession(const routing_table& older, const routing_table& newer) {
-    if (!(older.format() == newer.format())) {
-        throw failure{errc::scheme_conflict,
-                      concat("the key format changes from ", detail::quoted(older.format().text()),
-                             " to ", detail::quoted(newer.format().text()),
-                             ", or its suffix mode does; items "
-                             "would not be found, so keep both for as long as there are items")};
-    }
-    if (older.shards().slots() != newer.shards().slots()) {
-        throw failure{errc::invalid_map, concat("the slots change from ", older.shards().slots(),
-                                                " to ", newer.shards().slots(),
-                                                "; items would not be found, so keep the count")};
-    }
-    const auto check_keys = [&](const routing_table& listed) {
-        for (const auto& [key, history] : listed.schemes().exceptional()) {
-            check_succession("the key " + detail::quoted(key), older.schemes().history(key),
-                             newer.schemes().history(key));
-        }
-    };
-    check_succession("the ordinary keys", older.schemes().ordinary(), newer.schemes().ordinary());
-    check_keys(older);
-    check_keys(newer);
-}
-
-}  // namespace detail
 
 /// What `router::publish` did.
 enum class publish_result : std::uint8_t {
@@ -90,9 +39,46 @@ public:
     /// A pinned table. It stays valid for as long as it is held.
     using snapshot = std::shared_ptr<const routing_table>;
 
+    /// A thread's own handle: it keeps the table that it saw last, and looks at one version number
+    /// to know whether that is still the current one. About as fast as a plain pointer, since no
+    /// count and no lock is shared while nothing is published. For one thread; the router must
+    /// outlive it.
+    class reader {
+    public:
+        explicit reader(const router& of) noexcept : router_(&of) {}
+        explicit reader(const router&&) = delete;
+
+        /// The current table; valid until the next call of `table` or `release`.
+        [[nodiscard]] const routing_table& table() {
+            if (router_->version_.load(std::memory_order_acquire) != seen_) {
+                refresh();
+            }
+            return *held_;
+        }
+
+        /// Lets go of the table. A handle that lies idle keeps an old table alive otherwise.
+        void release() noexcept {
+            held_.reset();
+            seen_ = 0;
+        }
+
+    private:
+        void refresh() {
+            const snapshot old = std::move(held_);  // dies after the lock
+            const std::scoped_lock lock{router_->mutex_};
+            held_ = router_->current_;
+            seen_ = router_->version_.load(std::memory_order_relaxed);
+        }
+
+        const router* router_;
+        snapshot held_;
+        std::uint64_t seen_ = 0;
+    };
+
     explicit router(routing_table table)
         : current_(std::make_shared<const routing_table>(std::move(table))) {}
 
+    /// The current table, for one whole operation or a batch. Costs a lock.
     [[nodiscard]] snapshot pin() const {
         const std::scoped_lock lock{mutex_};
         return current_;
@@ -123,6 +109,7 @@ public:
             const std::scoped_lock lock{mutex_};
             if (current_ == seen) {
                 current_.swap(next);  // the old table dies with `next`, after the lock
+                version_.fetch_add(1, std::memory_order_release);
                 return publish_result::published;
             }
         }
@@ -145,8 +132,15 @@ public:
     }
 
 private:
+    // Not std::hardware_destructive_interference_size, on which translation units may differ.
+    static constexpr std::size_t cache_line = 64;
+
     mutable std::mutex mutex_;
     snapshot current_;
+    /// Changes with `current_`, under the lock. Alone on its cache line, which every reader looks
+    /// at.
+    alignas(cache_line) std::atomic<std::uint64_t> version_{1};
+    [[maybe_unused]] unsigned char padding_[cache_line - sizeof(std::atomic<std::uint64_t>)]{};
 };
 
 }  // namespace v1
