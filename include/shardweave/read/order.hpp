@@ -131,8 +131,7 @@ public:
         return text + ")";
     }
 
-    /// Tells orders apart whose positions must not be mixed: types, directions, nulls, and the
-    /// name.
+    /// Tells orders apart whose positions must not be mixed: types, directions, nulls, name.
     [[nodiscard]] std::uint64_t fingerprint() const {
         std::string text;
         with_indices(
