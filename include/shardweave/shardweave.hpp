@@ -11,6 +11,7 @@
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/partition_key.hpp>
+#include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/routing_codec.hpp>
 #include <shardweave/place/routing_table.hpp>

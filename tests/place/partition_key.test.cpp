@@ -206,3 +206,28 @@ TEST_CASE("a key's bytes are written verbatim", "[partition_key]") {
 }
 
 // Keys that an application joined are stored; see above.
+
+TEST_CASE("the quick look at a key never lets a bucket of another key pass", "[partition_key]") {
+    INFO(test_support::replay());
+    test_support::generator any;
+    const std::vector<std::string> heads{"",   "k", "a-t",       "tenant/",
+                                         "::", "0", "b:bucket-", "\xff"s};
+    for (const char* text : {"{key}:bucket-{bucket}", "{key}#{bucket}", "{key}::{bucket}",
+                             "{key}1-{bucket}", "{key}:{bucket}!", "{bucket}:{key}"}) {
+        const key_format always{text, suffix::always};
+        const key_format plain{text};
+        for (std::size_t round = 0; round != test_support::scaled(3'000); ++round) {
+            const std::string key = any.joined(heads, 3);
+            const auto bucket =
+                static_cast<std::uint32_t>(any.below(std::uint64_t{limits::buckets}));
+            const std::string like = text_of(always, key, bucket, limits::buckets);
+            CAPTURE(text, key, bucket, like);
+            REQUIRE(code_of([&] { plain.check(like); }) == errc::ambiguous_key);
+            // One character changed, it reads as a bucket exactly if it parses as one.
+            std::string nearly = like;
+            nearly[any.below(nearly.size())] = static_cast<char>('!' + any.below(90U));
+            const bool reads = always.parse(nearly).has_value();
+            REQUIRE((code_of([&] { plain.check(nearly); }) == errc::ambiguous_key) == reads);
+        }
+    }
+}

@@ -13,9 +13,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <charconv>
 #include <compare>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -109,6 +111,11 @@ public:
             refuse("needs a character that is not a digit between {bucket} and the key's side, "
                    "as in {key}:{bucket}");
         }
+        if (suffix_ != suffix::always && key_first_ && after_.empty() && between_.size() >= 2) {
+            glances_ = true;
+            end_ = ones * static_cast<unsigned char>(between_.back());
+            before_end_ = ones * static_cast<unsigned char>(between_[between_.size() - 2]);
+        }
     }
 
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
@@ -127,21 +134,10 @@ public:
     }
 
     /// Throws `errc::limit_exceeded` for a key over `limits::key_bytes`, and `errc::ambiguous_key`
-    /// for one that reads as another key's bucket. O(length).
+    /// for one that reads as another key's bucket. O(length); a glance for most keys.
     void check(std::string_view key) const {
-        if (key.size() > limits::key_bytes) {
-            throw failure{errc::limit_exceeded,
-                          detail::concat("a key of ", key.size(), " bytes, ", detail::quoted(key),
-                                         "; at most ", limits::key_bytes, " are allowed")};
-        }
-        if (suffix_ != suffix::always) {
-            if (const auto read = parse_suffixed(key)) {
-                throw failure{errc::ambiguous_key,
-                              detail::concat("the key ", detail::quoted(key), " reads as bucket ",
-                                             read->bucket.value(), " of the key ",
-                                             detail::quoted(read->key),
-                                             "; rename it, or use suffix::always")};
-            }
+        if (key.size() > limits::key_bytes || !surely_plain(key)) {
+            check_closely(key);
         }
     }
 
@@ -197,11 +193,60 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t ones = 0x0101010101010101U;
+
     [[nodiscard]] static constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
     [[noreturn]] void refuse(std::string_view why) const {
         throw failure{errc::invalid_key_format,
                       detail::concat("the key format ", detail::quoted(text_), " ", why)};
+    }
+
+    void check_closely(std::string_view key) const {
+        if (key.size() > limits::key_bytes) {
+            throw failure{errc::limit_exceeded,
+                          detail::concat("a key of ", key.size(), " bytes, ", detail::quoted(key),
+                                         "; at most ", limits::key_bytes, " are allowed")};
+        }
+        if (suffix_ != suffix::always) {
+            if (const auto read = parse_suffixed(key)) {
+                throw failure{errc::ambiguous_key,
+                              detail::concat("the key ", detail::quoted(key), " reads as bucket ",
+                                             read->bucket.value(), " of the key ",
+                                             detail::quoted(read->key),
+                                             "; rename it, or use suffix::always")};
+            }
+        }
+    }
+
+    /// False for every key that reads as a bucket, and for few others. Every route asks this, so it
+    /// looks at two characters in four places at once: the end of what stands before the bucket,
+    /// which has at most four digits.
+    [[nodiscard]] bool surely_plain(std::string_view key) const noexcept {
+        static_assert(limits::buckets <= 10'000);
+        if (!glances_ || key.size() < 8) {
+            return suffix_ == suffix::always;
+        }
+        constexpr std::uint64_t places = 0x00ffffffff000000U;  // 1 to 4 bytes from the end
+        const std::uint64_t last = last_eight(key);
+        const std::uint64_t ends = last ^ end_;
+        const std::uint64_t before = (last << 8U) ^ before_end_;
+        const std::uint64_t unlike = ends | before | ~places;  // a zero byte where both are alike
+        return ((unlike - ones) & ~unlike & (ones << 7U)) == 0;
+    }
+
+    /// The last eight bytes as a number, the last one highest. Requires that there are eight.
+    [[nodiscard]] static std::uint64_t last_eight(std::string_view key) noexcept {
+        const char* const from = key.data() + key.size() - 8;
+        std::uint64_t number = 0;
+        if constexpr (std::endian::native == std::endian::little) {
+            std::memcpy(&number, from, 8);
+        } else {
+            for (unsigned i = 0; i != 8; ++i) {
+                number |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
+            }
+        }
+        return number;
     }
 
     [[nodiscard]] std::optional<parsed> parse_suffixed(std::string_view text) const noexcept {
@@ -240,6 +285,11 @@ private:
     std::string after_;
     suffix suffix_;
     bool key_first_ = true;
+    /// For `surely_plain`: whether it applies, and the last two characters of `between_` eight
+    /// times.
+    bool glances_ = false;
+    std::uint64_t end_ = 0;
+    std::uint64_t before_end_ = 0;
 };
 
 }  // namespace v1

@@ -7,6 +7,7 @@
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/detail/succession.hpp>
+#include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/routing_table.hpp>
 
 #include <atomic>
@@ -48,12 +49,18 @@ public:
         explicit reader(const router& of) noexcept : router_(&of) {}
         explicit reader(const router&&) = delete;
 
-        /// The current table; valid until the next call of `table` or `release`.
-        [[nodiscard]] const routing_table& table() {
+        /// The current table; valid until the handle's next call.
+        [[nodiscard]] const prepared_table& current() {
             if (router_->version_.load(std::memory_order_acquire) != seen_) {
                 refresh();
             }
             return *held_;
+        }
+        [[nodiscard]] const routing_table& table() { return current().table(); }
+
+        /// Where a new item is written: no lock, no allocation, one hash for an ordinary key.
+        [[nodiscard]] route route_of(std::string_view key, const id_bytes& id) {
+            return current().route_of(key, id);
         }
 
         /// Lets go of the table. A handle that lies idle keeps an old table alive otherwise.
@@ -64,24 +71,25 @@ public:
 
     private:
         void refresh() {
-            const snapshot old = std::move(held_);  // dies after the lock
+            const auto old = std::move(held_);  // dies after the lock
             const std::scoped_lock lock{router_->mutex_};
             held_ = router_->current_;
             seen_ = router_->version_.load(std::memory_order_relaxed);
         }
 
         const router* router_;
-        snapshot held_;
+        std::shared_ptr<const prepared_table> held_;
         std::uint64_t seen_ = 0;
     };
 
     explicit router(routing_table table)
-        : current_(std::make_shared<const routing_table>(std::move(table))) {}
+        : current_(std::make_shared<const prepared_table>(std::move(table))) {}
 
     /// The current table, for one whole operation or a batch. Costs a lock.
     [[nodiscard]] snapshot pin() const {
-        const std::scoped_lock lock{mutex_};
-        return current_;
+        auto held = current();
+        const routing_table* table = &held->table();
+        return {std::move(held), table};
     }
 
     /// Replaces the table by one of a higher epoch; an older one is ignored, and the result says
@@ -89,23 +97,27 @@ public:
     /// `errc::scheme_conflict` or `errc::invalid_map` when items placed under the current table
     /// would not be found under the new one. Then nothing changes.
     publish_result publish(routing_table table) {
-        auto next = std::make_shared<const routing_table>(std::move(table));
+        std::shared_ptr<const prepared_table> next;
         for (;;) {
-            snapshot seen = pin();
-            if (next->epoch() < seen->epoch()) {
+            const auto seen = current();
+            const routing_table& candidate = next ? next->table() : table;
+            if (candidate.epoch() < seen->table().epoch()) {
                 return publish_result::outdated;
             }
-            if (next->epoch() == seen->epoch()) {
-                if (*next == *seen) {
+            if (candidate.epoch() == seen->table().epoch()) {
+                if (candidate == seen->table()) {
                     return publish_result::unchanged;
                 }
                 throw failure{errc::epoch_conflict,
                               detail::concat("two different routing tables have the epoch ",
-                                             next->epoch().value(),
+                                             candidate.epoch().value(),
                                              "; give the newer one a higher epoch")};
             }
-            // Outside the lock: it walks every key that has its own scheme.
-            detail::check_succession(*seen, *next);
+            // Outside the lock: both walk every key that has its own scheme.
+            detail::check_succession(seen->table(), candidate);
+            if (!next) {
+                next = std::make_shared<const prepared_table>(std::move(table));
+            }
             const std::scoped_lock lock{mutex_};
             if (current_ == seen) {
                 current_.swap(next);  // the old table dies with `next`, after the lock
@@ -135,8 +147,13 @@ private:
     // Not std::hardware_destructive_interference_size, on which translation units may differ.
     static constexpr std::size_t cache_line = 64;
 
+    [[nodiscard]] std::shared_ptr<const prepared_table> current() const {
+        const std::scoped_lock lock{mutex_};
+        return current_;
+    }
+
     mutable std::mutex mutex_;
-    snapshot current_;
+    std::shared_ptr<const prepared_table> current_;
     /// Changes with `current_`, under the lock. Alone on its cache line, which every reader looks
     /// at.
     alignas(cache_line) std::atomic<std::uint64_t> version_{1};
