@@ -72,8 +72,8 @@ std::vector<row> sorted(const std::vector<std::vector<row>>& lanes, sw::scan way
     for (const std::vector<row>& lane : lanes) {
         all.insert(all.end(), lane.begin(), lane.end());
     }
-    std::stable_sort(all.begin(), all.end(), [way](const row& a, const row& b) {
-        return way == sw::scan::forward ? a.key < b.key : b.key < a.key;
+    std::ranges::sort(all, [way](const row& a, const row& b) {
+        return a.key == b.key ? a.lane < b.lane : (a.key < b.key) == (way == sw::scan::forward);
     });
     return all;
 }
@@ -119,7 +119,7 @@ std::vector<int> certain(number_merge& merge) {
 
 }  // namespace
 
-TEST_CASE("a merge gives what one stable sort of everything gives", "[merge]") {
+TEST_CASE("a merge gives what one sort of everything gives, and ties in lane order", "[merge]") {
     INFO(test_support::replay());
     generator from;
     // A number that decides by its first bytes, a text that fits in the prefix, and texts that are

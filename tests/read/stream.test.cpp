@@ -33,8 +33,8 @@ using number_order = std::remove_const_t<decltype(numbers)>;
 using number_query = sw::shard_query<number_order::position_type>;
 using ints = std::vector<int>;
 
-sw::shard_page<int> ask_nobody(const number_query&) { return {}; }
-using reader_type = sw::fan_out<number_order, decltype(&ask_nobody)>;
+using reader_type =
+    sw::fan_out<number_order, std::function<sw::shard_page<int>(const number_query&)>>;
 using stream_type = sw::item_stream<reader_type>;
 
 static_assert(std::ranges::input_range<stream_type>);

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -84,9 +85,17 @@ sources_of(const routing_table& table, const std::vector<std::string>& keys, gro
             sources.push_back({std::move(each.shard), {each.partition_key}, each.rank, weight});
         }
     }
-    // Equal positions go to the first: older schemes last.
-    std::ranges::stable_sort(sources, {}, &source::rank);
-    return sources;
+    // Equal positions go to the first: older schemes last. (A stable sort, which clang warns of in
+    // libstdc++ 12; ranks are few.)
+    std::vector<source> by_rank;
+    for (std::uint32_t rank = 0; by_rank.size() != sources.size(); ++rank) {
+        for (source& each : sources) {
+            if (each.rank == rank) {
+                by_rank.push_back(std::move(each));
+            }
+        }
+    }
+    return by_rank;
 }
 
 }  // namespace detail
