@@ -10,6 +10,7 @@
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/joined_key.hpp>
+#include <shardweave/place/key_format.hpp>
 #include <shardweave/place/partition_key.hpp>
 #include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/router.hpp>

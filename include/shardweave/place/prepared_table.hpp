@@ -5,14 +5,14 @@
 /// A routing table with all computed that routing needs, for the hot path of a process.
 
 #include <shardweave/core/hash.hpp>
+#include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/detail/hot_keys.hpp>
 #include <shardweave/place/routing_table.hpp>
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -29,6 +29,25 @@ struct route {
     /// The scheme that says so. Belongs to the table.
     const bucket_scheme* scheme = nullptr;
 };
+
+namespace detail {
+
+/// Room for any partition key, on the stack.
+class key_buffer {
+public:
+    void append(const char* begin, const char* end) noexcept {
+        std::memcpy(text_ + size_, begin, static_cast<std::size_t>(end - begin));
+        size_ += static_cast<std::size_t>(end - begin);
+    }
+    [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
+
+private:
+    // A key, its format's literals, and ten digits, each at most as long as its limit.
+    char text_[limits::key_bytes + limits::key_format_bytes + 10];
+    std::size_t size_ = 0;
+};
+
+}  // namespace detail
 
 /// What a router publishes: a routing table and its index of keys with their own schemes. An
 /// ordinary key costs one hash, a hot one two, and nothing is allocated. Safe to share between
@@ -108,9 +127,9 @@ private:
         if (table_.format().plain(bucket, ordinary_->buckets())) {
             return at(plain_slot(hash), bucket, *ordinary_);
         }
-        fmt::basic_memory_buffer<char, 256> text;
+        detail::key_buffer text;
         table_.format().append_to(text, key, bucket, ordinary_->buckets());
-        return at(table_.shards().slot_of({text.data(), text.size()}).value(), bucket, *ordinary_);
+        return at(table_.shards().slot_of(text.view()).value(), bucket, *ordinary_);
     }
 
     routing_table table_;

@@ -7,6 +7,7 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/key_format.hpp>
 #include <shardweave/place/partition_key.hpp>
 #include <shardweave/place/scheme.hpp>
 #include <shardweave/place/scheme_table.hpp>

@@ -5,7 +5,7 @@
 /// The keys that have their own schemes, found by the hash that routing takes anyway.
 
 #include <shardweave/core/hash.hpp>
-#include <shardweave/place/partition_key.hpp>
+#include <shardweave/place/key_format.hpp>
 #include <shardweave/place/scheme.hpp>
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/shard_map.hpp>

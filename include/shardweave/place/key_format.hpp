@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef SHARDWEAVE_PLACE_KEY_FORMAT_HPP
+#define SHARDWEAVE_PLACE_KEY_FORMAT_HPP
+
+/// How a key and a bucket are written as a partition key, so that no two pairs read alike.
+
+#include <shardweave/core/detail/text.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/core/limits.hpp>
+#include <shardweave/core/types.hpp>
+#include <shardweave/place/partition_key.hpp>
+
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace shardweave {
+inline namespace v1 {
+
+/// When the bucket is written.
+enum class suffix : std::uint8_t {
+    /// A scheme of one bucket writes the plain key.
+    unless_single = 1,
+    /// Every scheme writes it.
+    always = 2,
+    /// Bucket 0 writes the plain key, so that a promotion from 1 to n leaves 1/n of the items in
+    /// place.
+    unless_zero = 3,
+};
+
+/// How keys and buckets are written: free text with `{key}` and `{bucket}` once each, such as
+/// `{key}:bucket-{bucket}` (the default) or `{bucket}#{key}`.
+///
+/// Writing is injective, and `parse` inverts it. For that, the character on the key's side of
+/// `{bucket}` must be one that is not a digit; and, unless the suffix is `always`, a plain key that
+/// would read as another key's bucket is refused.
+class key_format {
+public:
+    static constexpr std::string_view standard = "{key}:bucket-{bucket}";
+
+    struct parsed {
+        std::string_view key;
+        bucket_index bucket;
+        friend bool operator==(const parsed&, const parsed&) noexcept = default;
+    };
+
+    key_format() : key_format(standard) {}
+
+    /// Throws `errc::invalid_key_format` when keys could not be told apart, and says what to
+    /// change.
+    explicit key_format(std::string_view text, suffix mode = suffix::unless_single)
+        : text_(text), suffix_(mode) {
+        constexpr std::string_view key_field = "{key}";
+        constexpr std::string_view bucket_field = "{bucket}";
+        const auto key_at = text.find(key_field);
+        const auto bucket_at = text.find(bucket_field);
+        if (text.size() > limits::key_format_bytes || key_at == std::string_view::npos ||
+            bucket_at == std::string_view::npos || text.rfind(key_field) != key_at ||
+            text.rfind(bucket_field) != bucket_at) {
+            refuse("must hold {key} and {bucket} once each, in at most 128 bytes");
+        }
+        key_first_ = key_at < bucket_at;
+        const auto first = key_first_ ? key_at : bucket_at;
+        const auto second = key_first_ ? bucket_at : key_at;
+        const auto first_end = first + (key_first_ ? key_field : bucket_field).size();
+        const auto second_end = second + (key_first_ ? bucket_field : key_field).size();
+        before_ = text.substr(0, first);
+        between_ = text.substr(first_end, second - first_end);
+        after_ = text.substr(second_end);
+        for (const std::string* piece : {&before_, &between_, &after_}) {
+            if (piece->find_first_of("{}") != std::string::npos) {
+                refuse("has braces besides {key} and {bucket}; leave them out");
+            }
+        }
+        if (between_.empty() || is_digit(key_first_ ? between_.back() : between_.front())) {
+            refuse("needs a character that is not a digit between {bucket} and the key's side, "
+                   "as in {key}:{bucket}");
+        }
+        if (suffix_ != suffix::always && key_first_ && after_.empty() && between_.size() >= 2) {
+            glances_ = true;
+            end_ = ones * static_cast<unsigned char>(between_.back());
+            before_end_ = ones * static_cast<unsigned char>(between_[between_.size() - 2]);
+        }
+    }
+
+    [[nodiscard]] const std::string& text() const noexcept { return text_; }
+    [[nodiscard]] suffix mode() const noexcept { return suffix_; }
+
+    /// True when bucket `bucket` of a scheme of `buckets` is written as the plain key.
+    [[nodiscard]] bool plain(bucket_index bucket, std::uint32_t buckets) const noexcept {
+        return (suffix_ == suffix::unless_single && buckets == 1) ||
+               (suffix_ == suffix::unless_zero && bucket.value() == 0);
+    }
+
+    /// Equal for two buckets of one key, under whatever schemes, exactly when they read alike.
+    [[nodiscard]] std::uint32_t identity(bucket_index bucket,
+                                         std::uint32_t buckets) const noexcept {
+        return plain(bucket, buckets) ? 0 : bucket.value() + 1;
+    }
+
+    /// Throws `errc::limit_exceeded` for a key over `limits::key_bytes`, and `errc::ambiguous_key`
+    /// for one that reads as another key's bucket. O(length); a glance for most keys.
+    void check(std::string_view key) const {
+        if (key.size() > limits::key_bytes || !surely_plain(key)) {
+            check_closely(key);
+        }
+    }
+
+    /// Appends the partition key's text to any container of characters, such as a stack buffer
+    /// (`fmt::memory_buffer`). The key must have passed `check`.
+    template <class Buffer>
+    void append_to(Buffer& out, std::string_view key, bucket_index bucket,
+                   std::uint32_t buckets) const {
+        const auto add = [&out](std::string_view piece) {
+            out.append(piece.data(), piece.data() + piece.size());
+        };
+        if (plain(bucket, buckets)) {
+            add(key);
+            return;
+        }
+        const fmt::format_int digits{bucket.value()};
+        const std::string_view number{digits.data(), digits.size()};
+        add(before_);
+        add(key_first_ ? key : number);
+        add(between_);
+        add(key_first_ ? number : key);
+        add(after_);
+    }
+
+    [[nodiscard]] partition_key render(std::string_view key, bucket_index bucket,
+                                       std::uint32_t buckets) const {
+        std::string text;
+        text.reserve(key.size() + text_.size());
+        append_to(text, key, bucket, buckets);
+        return partition_key{std::move(text)};
+    }
+
+    /// The key and bucket of a partition key's text; nothing for a text that this format never
+    /// writes. The result views `text`.
+    [[nodiscard]] std::optional<parsed> parse(std::string_view text) const noexcept {
+        if (const auto read = parse_suffixed(text)) {
+            const bool never_written = suffix_ == suffix::unless_zero && read->bucket.value() == 0;
+            // The plain keys of a mode that refuses keys like this are not keys here either.
+            if (never_written || read->key.size() > limits::key_bytes ||
+                (suffix_ != suffix::always && parse_suffixed(read->key))) {
+                return std::nullopt;
+            }
+            return read;
+        }
+        if (suffix_ == suffix::always || text.size() > limits::key_bytes) {
+            return std::nullopt;
+        }
+        return parsed{text, bucket_index{0}};
+    }
+
+    friend bool operator==(const key_format& a, const key_format& b) noexcept {
+        return a.text_ == b.text_ && a.suffix_ == b.suffix_;
+    }
+
+private:
+    static constexpr std::uint64_t ones = 0x0101010101010101U;
+
+    [[nodiscard]] static constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+    [[noreturn]] void refuse(std::string_view why) const {
+        throw failure{errc::invalid_key_format,
+                      detail::concat("the key format ", detail::quoted(text_), " ", why)};
+    }
+
+    void check_closely(std::string_view key) const {
+        if (key.size() > limits::key_bytes) {
+            throw failure{errc::limit_exceeded,
+                          detail::concat("a key of ", key.size(), " bytes, ", detail::quoted(key),
+                                         "; at most ", limits::key_bytes, " are allowed")};
+        }
+        if (suffix_ != suffix::always) {
+            if (const auto read = parse_suffixed(key)) {
+                throw failure{errc::ambiguous_key,
+                              detail::concat("the key ", detail::quoted(key), " reads as bucket ",
+                                             read->bucket.value(), " of the key ",
+                                             detail::quoted(read->key),
+                                             "; rename it, or use suffix::always")};
+            }
+        }
+    }
+
+    /// False for every key that reads as a bucket, and for few others. Every route asks this, so it
+    /// looks at two characters in four places at once: the end of what stands before the bucket,
+    /// which has at most four digits.
+    [[nodiscard]] bool surely_plain(std::string_view key) const noexcept {
+        static_assert(limits::buckets <= 10'000);
+        if (!glances_ || key.size() < 8) {
+            return suffix_ == suffix::always;
+        }
+        constexpr std::uint64_t places = 0x00ffffffff000000U;  // 1 to 4 bytes from the end
+        const std::uint64_t last = last_eight(key);
+        const std::uint64_t ends = last ^ end_;
+        const std::uint64_t before = (last << 8U) ^ before_end_;
+        const std::uint64_t unlike = ends | before | ~places;  // a zero byte where both are alike
+        return ((unlike - ones) & ~unlike & (ones << 7U)) == 0;
+    }
+
+    /// The last eight bytes as a number, the last one highest. Requires that there are eight.
+    [[nodiscard]] static std::uint64_t last_eight(std::string_view key) noexcept {
+        const char* const from = key.data() + key.size() - 8;
+        std::uint64_t number = 0;
+        if constexpr (std::endian::native == std::endian::little) {
+            std::memcpy(&number, from, 8);
+        } else {
+            for (unsigned i = 0; i != 8; ++i) {
+                number |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
+            }
+        }
+        return number;
+    }
+
+    [[nodiscard]] std::optional<parsed> parse_suffixed(std::string_view text) const noexcept {
+        if (text.size() < before_.size() + between_.size() + after_.size() ||
+            !text.starts_with(before_) || !text.ends_with(after_)) {
+            return std::nullopt;
+        }
+        text.remove_prefix(before_.size());
+        text.remove_suffix(after_.size());
+        std::size_t digits = 0;
+        while (digits < text.size() &&
+               is_digit(key_first_ ? text[text.size() - 1 - digits] : text[digits])) {
+            ++digits;
+        }
+        const std::string_view number =
+            key_first_ ? text.substr(text.size() - digits) : text.substr(0, digits);
+        const std::string_view rest =
+            key_first_ ? text.substr(0, text.size() - digits) : text.substr(digits);
+        if (key_first_ ? !rest.ends_with(between_) : !rest.starts_with(between_)) {
+            return std::nullopt;
+        }
+        std::uint32_t bucket = 0;
+        const auto read = std::from_chars(number.data(), number.data() + number.size(), bucket);
+        const bool canonical = digits == 1 || (digits > 1 && number.front() != '0');
+        if (!canonical || read.ec != std::errc{} || bucket >= limits::buckets) {
+            return std::nullopt;
+        }
+        return parsed{key_first_ ? rest.substr(0, rest.size() - between_.size())
+                                 : rest.substr(between_.size()),
+                      bucket_index{bucket}};
+    }
+
+    std::string text_;
+    std::string before_;
+    std::string between_;
+    std::string after_;
+    suffix suffix_;
+    bool key_first_ = true;
+    /// For `surely_plain`: whether it applies, and the last two characters of `between_` eight
+    /// times.
+    bool glances_ = false;
+    std::uint64_t end_ = 0;
+    std::uint64_t before_end_ = 0;
+};
+
+}  // namespace v1
+}  // namespace shardweave
+
+#endif
