@@ -8,6 +8,8 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
+#include <shardweave/core/retry.hpp>
+#include <shardweave/core/single_flight.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/key_format.hpp>

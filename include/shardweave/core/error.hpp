@@ -43,9 +43,16 @@ enum class errc {
     epoch_conflict,
     /// The bytes are not a routing table that this version can read. Restore it from its source.
     table_malformed,
+    /// The store has another route than the routing table, and still has after all retries. Make
+    /// sure that the new table is stored before the store is told of it.
+    stale_route,
+    /// The routing table can not be loaded or stored. The last good one is kept; see the detail.
+    source_failed,
 
     /// Options that make no sense together or alone. Follow the advice in the detail.
     invalid_options,
+    /// The work of a single flight waits for itself. Do not ask for a refresh inside a `load`.
+    reentrant_call,
     /// A source's rows are not strictly increasing under the order. Make the store sort by exactly
     /// the order's components, text as unsigned bytes (`COLLATE "C"`, `COLLATE BINARY`).
     unordered_source,
@@ -79,7 +86,10 @@ enum class errc {
         case errc::unknown_shard: return "unknown_shard";
         case errc::epoch_conflict: return "epoch_conflict";
         case errc::table_malformed: return "table_malformed";
+        case errc::stale_route: return "stale_route";
+        case errc::source_failed: return "source_failed";
         case errc::invalid_options: return "invalid_options";
+        case errc::reentrant_call: return "reentrant_call";
         case errc::unordered_source: return "unordered_source";
         case errc::no_progress: return "no_progress";
         case errc::shard_failed: return "shard_failed";
