@@ -11,6 +11,8 @@
 #include <shardweave/core/retry.hpp>
 #include <shardweave/core/single_flight.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/move/plan_text.hpp>
+#include <shardweave/move/rebalance.hpp>
 #include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/key_format.hpp>
 #include <shardweave/place/partition_key.hpp>
