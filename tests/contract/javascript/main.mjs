@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSL-1.0
+// Answers the questions of ../check.py.
+import { readFileSync } from "node:fs";
+import { bucketOf, slotOf } from "./placement.mjs";
+
+const answers = [];
+for (const line of readFileSync(0, "utf8").trimEnd().split("\n")) {
+  const [what, hex, count, seed] = line.split(" ");
+  const bytes = Buffer.from(hex.slice(1), "hex");
+  answers.push(
+    what === "bucket" ? await bucketOf(bytes, Number(count), BigInt(seed)) : await slotOf(bytes, Number(count)),
+  );
+}
+console.log(answers.join("\n"));
