@@ -13,10 +13,14 @@
 #include <shardweave/core/types.hpp>
 #include <shardweave/move/plan_text.hpp>
 #include <shardweave/move/rebalance.hpp>
+#include <shardweave/place/file_source.hpp>
 #include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/key_format.hpp>
+#include <shardweave/place/map_source.hpp>
 #include <shardweave/place/partition_key.hpp>
 #include <shardweave/place/prepared_table.hpp>
+#include <shardweave/place/refresh.hpp>
+#include <shardweave/place/refresh_options.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/routing_codec.hpp>
 #include <shardweave/place/routing_table.hpp>
@@ -24,6 +28,7 @@
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/selector.hpp>
 #include <shardweave/place/shard_map.hpp>
+#include <shardweave/place/stale_route.hpp>
 #include <shardweave/read/action.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/cursor.hpp>

@@ -130,7 +130,7 @@ TEST_CASE("retries are a share of the requests", "[retry][budget]") {
             } else {
                 retries += budget.retry() ? 1U : 0U;
             }
-            REQUIRE(retries * 100 <= with.burst * 100U + requests * with.percent);
+            REQUIRE(retries * 100 <= std::uint64_t{with.burst} * 100 + requests * with.percent);
         }
     }
 }
@@ -161,9 +161,12 @@ TEST_CASE("attempts are paced by an interval, and by longer waits while they fai
     test_support::generator draw;
     pace attempts{100ms, {.base = 10s, .cap = 40s}};
     CHECK(attempts.next() <= at(0s));
+    CHECK(attempts.early(at(0s)) == 0s);
 
     attempts.succeeded(at(1s));
     CHECK(attempts.next() == at(1'100ms));
+    CHECK(attempts.early(at(1'030ms)) == 70ms);
+    CHECK(attempts.early(at(1'100ms)) == 0s);
     CHECK(attempts.failures() == 0);
 
     for (unsigned k = 0; k != 5; ++k) {

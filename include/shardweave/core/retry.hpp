@@ -151,6 +151,10 @@ public:
         : interval_(interval), after_failure_(after_failure) {}
 
     [[nodiscard]] constexpr instant next() const noexcept { return next_; }
+    /// How long until then, at least 0.
+    [[nodiscard]] constexpr std::chrono::nanoseconds early(instant now) const noexcept {
+        return next_ > now ? next_ - now : std::chrono::nanoseconds{0};
+    }
     /// Attempts in a row that failed.
     [[nodiscard]] constexpr unsigned failures() const noexcept { return failures_; }
 
