@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -490,7 +491,7 @@ TEST_CASE("one fan-out serves several threads, while tables are published", "[fa
         threads.emplace_back([&] {
             for (int i = 0; i != 20; ++i) {
                 const auto table = feed.router.pin();
-                feed.router.publish(
+                std::ignore = feed.router.publish(
                     table->with_shards(table->shards().with_shard("spare-" + std::to_string(i))));
             }
         });
@@ -678,16 +679,16 @@ TEST_CASE("buckets may move and schemes may grow between two pages", "[fan_out]"
             switch (++pages) {
                 case 1: {
                     const sw::slot_index slot = feed.router.targets("author-1")[2].slot;
-                    feed.router.publish(table->with_shards(
+                    std::ignore = feed.router.publish(table->with_shards(
                         table->shards().with_shard("db4").with_owner(slot, "db4")));
                     break;
                 }
                 case 2:
-                    feed.router.publish(
+                    std::ignore = feed.router.publish(
                         table->with_schemes(table->schemes().grow("author-1", sw::calculated(16))));
                     break;
                 case 3:
-                    feed.router.publish(table->with_shards(table->shards().with_owner(
+                    std::ignore = feed.router.publish(table->with_shards(table->shards().with_owner(
                         feed.router.targets("author-1")[5].slot, "db4")));
                     break;
                 default: break;
@@ -707,7 +708,7 @@ TEST_CASE("an item that a change of scheme copied is handed out once", "[fan_out
                              {.items = {.revision = [](const post& each) { return each.revision; },
                                         .deleted = [](const post& each) { return each.deleted; }}}};
     const auto before = feed.router.pin();
-    feed.router.publish(
+    std::ignore = feed.router.publish(
         before->with_schemes(before->schemes().grow("author-1", sw::calculated(16))));
     const auto after = feed.router.pin();
     posts expected;
@@ -777,9 +778,11 @@ TEST_CASE("copies are told apart where a shard is asked for all its partition ke
 TEST_CASE("find asks the newest scheme first, and stops where the item is", "[fan_out]") {
     timeline feed{1};
     auto table = feed.router.pin();
-    feed.router.publish(table->with_schemes(table->schemes().grow("author-1", sw::calculated(5))));
+    std::ignore = feed.router.publish(
+        table->with_schemes(table->schemes().grow("author-1", sw::calculated(5))));
     table = feed.router.pin();
-    feed.router.publish(table->with_schemes(table->schemes().grow("author-1", sw::calculated(7))));
+    std::ignore = feed.router.publish(
+        table->with_schemes(table->schemes().grow("author-1", sw::calculated(7))));
     const sw::fan_out reader{feed.router,
                              newest,
                              asking(feed.store),

@@ -14,6 +14,7 @@
 #include <ranges>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -191,17 +192,17 @@ TEST_CASE("a stream follows a table that changes while it runs", "[stream]") {
             const auto table = data.router.pin();
             switch (items.size()) {
                 case 30:
-                    data.router.publish(
+                    std::ignore = data.router.publish(
                         table->with_shards(table->shards().with_shard("db3").with_owner(
                             data.router.targets("feed")[1].slot, "db3")));
                     break;
                 case 31:
                 case 90:
-                    data.router.publish(table->with_shards(table->shards().with_owner(
+                    std::ignore = data.router.publish(table->with_shards(table->shards().with_owner(
                         data.router.targets("feed")[4].slot, items.size() == 90 ? "db0" : "db3")));
                     break;
                 case 60:
-                    data.router.publish(
+                    std::ignore = data.router.publish(
                         table->with_schemes(table->schemes().grow("feed", sw::calculated(16))));
                     break;
                 default: break;

@@ -171,13 +171,13 @@ TEST_CASE("an empty answer to a bounded question makes the rest of the page cert
     weave.answer(1, more({6, 8}));
     weave.answer(2, nothing());
     CHECK(line(weave.next()) == "ask 0 after 2 until 6 limit 1");
-    weave.answer(0, nothing());
+    weave.answer(0, {.items = {}, .more = false, .cursor = "where 2 was"});
     CHECK(line(weave.next()) == "finished");
     CHECK(weave.take_page() == ints{1, 2, 6});
-    // The end of a bounded question is not the end of the source.
+    // The end of a bounded question is not the end of the source; a cursor from it leads nowhere.
     CHECK(weave.may_have_more());
     weave.turn(3);
-    CHECK(line(weave.next()).starts_with("ask 0 after 6"));
+    CHECK(line(weave.next()).starts_with("ask 0 after 6 limit 2, "));
 }
 
 TEST_CASE("a store may ignore the bound and answer with rows beyond it", "[weave]") {
@@ -475,6 +475,21 @@ TEST_CASE("nobody is asked beyond the frontier of a source that failed", "[weave
     weave.answer(0, nothing());
     CHECK(line(weave.next()) == "finished");
     CHECK(weave.take_page() == ints{1, 2, 4});
+
+    // Where the page's last row would be behind the frontier, too.
+    number_weave wide{numbers,
+                      sources(5),
+                      {.limit = 5, .on_failure = sw::on_failure::prefix, .refill_chance = 1}};
+    CHECK(line(wide.next()) ==
+          "ask 0 limit 2, ask 1 limit 2, ask 2 limit 2, ask 3 limit 2, ask 4 limit 2");
+    wide.answer(0, more({1, 2}));
+    wide.answer(1, more({4}));
+    CHECK(line(wide.next()) == "ask 1 after 4 limit 1");
+    wide.fail(1, broken("S1"));
+    wide.answer(2, last({9}));
+    wide.answer(3, last({10}));
+    wide.answer(4, nothing());
+    CHECK(line(wide.next()) == "ask 0 after 2 until 4 limit 3");
 
     // Where its frontier is before every row that waits, too.
     number_weave bare{numbers,
