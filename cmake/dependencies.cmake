@@ -23,7 +23,7 @@ if(NOT TARGET xxHash::xxhash)
     endif()
 endif()
 
-if(NOT TARGET fmt::fmt-header-only)
+if(NOT TARGET fmt::fmt-header-only AND NOT TARGET fmt::fmt)
     FetchContent_Declare(
         fmt
         URL https://github.com/fmtlib/fmt/archive/refs/tags/11.1.4.tar.gz
@@ -35,4 +35,10 @@ if(NOT TARGET fmt::fmt-header-only)
     if(NOT fmt_FOUND)
         list(APPEND shardweave_fetched fmt)
     endif()
+endif()
+
+# A parent, or a package, that has the compiled library only.
+if(NOT TARGET fmt::fmt-header-only)
+    add_library(fmt::fmt-header-only INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(fmt::fmt-header-only INTERFACE fmt::fmt)
 endif()

@@ -15,12 +15,15 @@ write_basic_package_version_file(
     ARCH_INDEPENDENT)
 
 install(TARGETS shardweave EXPORT shardweave-targets FILE_SET HEADERS)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/shardweave/adapters
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shardweave)
 install(
     EXPORT shardweave-targets
     NAMESPACE shardweave::
     DESTINATION ${package_dir})
 install(
     FILES ${PROJECT_SOURCE_DIR}/cmake/shardweave-config.cmake
+          ${PROJECT_SOURCE_DIR}/cmake/shardweave-adapters.cmake
           ${PROJECT_SOURCE_DIR}/cmake/FindxxHash.cmake
           ${PROJECT_BINARY_DIR}/shardweave-config-version.cmake
     DESTINATION ${package_dir})

@@ -38,7 +38,10 @@ int main() {
     for (std::size_t done = 0; done != plan.moves.size(); ++done) {
         copy_rows(plan.moves[done]);
         const auto table = router.pin();
-        router.publish(table->with_shards(sw::apply(table->shards(), plan, done + 1)));
+        const auto next = table->with_shards(sw::apply(table->shards(), plan, done + 1));
+        if (router.publish(next) != sw::publish_result::published) {
+            return 1;  // another owner was first: plan again, from the map that is current now
+        }
     }
     return router.pin()->shards() == sw::apply(now, plan) ? 0 : 1;
 }

@@ -20,6 +20,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "history.hpp"
@@ -286,7 +287,8 @@ inline int grow_command(const read_options& with, const std::string& author,
         return success;
     }
     // The router refuses a table under which older items would not be found.
-    router.publish(before->with_schemes(before->schemes().grow(author, sw::calculated(buckets))));
+    std::ignore = router.publish(
+        before->with_schemes(before->schemes().grow(author, sw::calculated(buckets))));
     const sw::router::snapshot after = router.pin();
     write_routing(directory, *after);
 

@@ -55,6 +55,7 @@ no_cmake() {
 }
 
 road "add_subdirectory" project add_subdirectory
+road "add_subdirectory, with a compiled fmt" project compiled_fmt
 road "FetchContent" project fetch_content
 road "install" install_it
 road "find_package" project find_package "-DCMAKE_PREFIX_PATH=$work/prefix" -DSHARDWEAVE_WANTED=0.1

@@ -3,9 +3,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_set>
+#include <utility>
 
 using namespace shardweave;
 using namespace std::string_literals;
@@ -17,6 +20,10 @@ static_assert(std::is_convertible_v<partition_key, const std::string&>);
 static_assert(!std::is_convertible_v<partition_key, std::string_view>);
 static_assert(!std::is_convertible_v<std::string, partition_key>);
 static_assert(std::is_nothrow_move_constructible_v<partition_key>);
+// A temporary's text outlives it: `for (char c : router.place(k, id).partition_key.str())`.
+static_assert(std::is_same_v<decltype(std::declval<partition_key>().str()), std::string>);
+static_assert(
+    std::is_same_v<decltype(std::declval<const partition_key&>().str()), const std::string&>);
 
 }  // namespace
 
@@ -30,4 +37,8 @@ TEST_CASE("a partition key is a string for a store, a comparison and a log", "[p
     CHECK(key != partition_key{"author-1:bucket-4"});
     CHECK(key < partition_key{"author-1:bucket-4"});
     CHECK(fmt::format("{:>20}|", key) == "   author-1:bucket-3|");
+    std::ostringstream out;
+    out << key;
+    CHECK(out.str() == "author-1:bucket-3");
+    CHECK(std::unordered_set<partition_key>{key, key}.size() == 1);
 }

@@ -77,8 +77,10 @@ TEST_CASE("retiring a version concerns one key", "[scheme_table]") {
 TEST_CASE("a chain leaves the table that it starts from alone", "[scheme_table]") {
     const auto table = scheme_table{calculated(1)}.with("a", calculated(8));
     CHECK(table.with("b", calculated(2)).exceptional().size() == 2);
-    CHECK(table.grow("a", calculated(16)).history("a").entries().size() == 2);
-    CHECK(table.grow_ordinary(calculated(3)).ordinary().entries().size() == 2);
+    const scheme_history grown = table.grow("a", calculated(16)).history("a");
+    CHECK(grown.entries().size() == 2);
+    const scheme_history ordinary = table.grow_ordinary(calculated(3)).ordinary();
+    CHECK(ordinary.entries().size() == 2);
     CHECK(table == scheme_table{calculated(1)}.with("a", calculated(8)));
 }
 

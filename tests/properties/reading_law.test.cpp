@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -203,7 +204,8 @@ private:
         const auto table = router_->pin();
         const std::string& key = draw_.pick(keys_);
         if (table->targets(key).size() < 24) {
-            router_->publish(table->with_schemes(table->schemes().grow(key, scheme())));
+            std::ignore =
+                router_->publish(table->with_schemes(table->schemes().grow(key, scheme())));
         }
     }
 
@@ -219,7 +221,8 @@ private:
             next[{moves ? to : place.first, place.second}] = std::move(rows);
         }
         stores_ = std::move(next);
-        router_->publish(table->with_shards(table->shards().with_owner(moving.slot, to)));
+        std::ignore =
+            router_->publish(table->with_shards(table->shards().with_owner(moving.slot, to)));
     }
 
     void remove() {

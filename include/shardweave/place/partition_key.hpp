@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 
 #include <compare>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,9 +24,12 @@ public:
     partition_key() = default;
     explicit partition_key(std::string text) noexcept : text_(std::move(text)) {}
 
-    [[nodiscard]] const std::string& str() const noexcept { return text_; }
+    [[nodiscard]] const std::string& str() const& noexcept { return text_; }
+    [[nodiscard]] std::string str() && noexcept { return std::move(text_); }
     // NOLINTNEXTLINE(google-explicit-constructor): stores take strings; keys are string_views.
-    operator const std::string&() const noexcept { return text_; }
+    operator const std::string&() const& noexcept { return text_; }
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    operator std::string() && noexcept { return std::move(text_); }
 
     friend auto operator<=>(const partition_key&, const partition_key&) noexcept = default;
     friend bool operator==(const partition_key&, const partition_key&) noexcept = default;
@@ -35,12 +41,26 @@ public:
     }
     friend bool operator==(const partition_key& a, const char* b) noexcept { return a.text_ == b; }
 
+    template <class Traits>
+    friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                                        const partition_key& key) {
+        return out << key.text_;
+    }
+
 private:
     std::string text_;
 };
 
 }  // namespace v1
 }  // namespace shardweave
+
+template <>
+struct std::hash<shardweave::partition_key> {
+    // For the user's own in-memory containers; nothing durable is ever derived from it.
+    std::size_t operator()(const shardweave::partition_key& key) const noexcept {
+        return std::hash<std::string>{}(key.str());
+    }
+};
 
 template <>
 struct fmt::formatter<shardweave::partition_key> : fmt::formatter<fmt::string_view> {

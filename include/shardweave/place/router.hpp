@@ -24,7 +24,7 @@ namespace shardweave {
 inline namespace v1 {
 
 /// What `router::publish` did.
-enum class publish_result : std::uint8_t {
+enum class [[nodiscard]] publish_result : std::uint8_t {
     /// The table is the current one now.
     published,
     /// It was the current one already.
@@ -96,6 +96,10 @@ public:
     /// so. Throws `errc::epoch_conflict` for other contents at the same epoch,
     /// `errc::scheme_conflict` or `errc::invalid_map` when items placed under the current table
     /// would not be found under the new one. Then nothing changes.
+    ///
+    /// What it can not see is data: that a retired scheme's buckets are empty, and that rows were
+    /// copied before their slot gets another owner, is for its caller to know. `outdated` means
+    /// that another owner was first: start again from the table that is current now.
     publish_result publish(routing_table table) {
         std::shared_ptr<const prepared_table> next;
         for (;;) {

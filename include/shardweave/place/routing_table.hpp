@@ -107,7 +107,12 @@ public:
     /// Where a new item is written: by the scheme that takes the writes. With a random scheme each
     /// call draws anew. Throws `errc::ambiguous_key` or `errc::limit_exceeded` for a bad key.
     [[nodiscard]] placement place(std::string_view key, const id_bytes& id) const {
-        return place(key, id, detail::thread_generator());
+        options_.format.check(key);
+        const bucket_scheme& scheme = schemes_.history(key).writer();
+        return at(key, scheme,
+                  scheme.repeatable()
+                      ? scheme.locate(id.view())
+                      : random_bucket(scheme.buckets(), detail::thread_generator()));
     }
     /// The same, drawing from the caller's generator.
     template <std::uniform_random_bit_generator Generator>
@@ -183,9 +188,12 @@ public:
     }
 
     [[nodiscard]] shardweave::epoch epoch() const noexcept { return options_.epoch; }
-    [[nodiscard]] const key_format& format() const noexcept { return options_.format; }
-    [[nodiscard]] const scheme_table& schemes() const noexcept { return schemes_; }
-    [[nodiscard]] const shard_map& shards() const noexcept { return shards_; }
+    [[nodiscard]] const key_format& format() const& noexcept { return options_.format; }
+    [[nodiscard]] key_format format() && { return std::move(options_.format); }
+    [[nodiscard]] const scheme_table& schemes() const& noexcept { return schemes_; }
+    [[nodiscard]] scheme_table schemes() && { return std::move(schemes_); }
+    [[nodiscard]] const shard_map& shards() const& noexcept { return shards_; }
+    [[nodiscard]] shard_map shards() && { return std::move(shards_); }
 
     /// The table's successor with other schemes: the next epoch (`errc::limit_exceeded` after 2^64
     /// − 1).

@@ -43,6 +43,9 @@ public:
         assign(key, std::move(history));
         return std::move(*this);
     }
+    [[nodiscard]] scheme_table with(std::string_view key, scheme_history history) const& {
+        return scheme_table{*this}.with(key, std::move(history));
+    }
 
     /// Adds a scheme that takes the key's new items, while the older ones stay readable. A key
     /// under the ordinary scheme starts from that one.
@@ -79,13 +82,16 @@ public:
     }
 
     /// The key's own history, or the ordinary one. O(log keys with their own).
-    [[nodiscard]] const scheme_history& history(std::string_view key) const noexcept {
+    [[nodiscard]] scheme_history history(std::string_view key) const&& { return history(key); }
+    [[nodiscard]] const scheme_history& history(std::string_view key) const& noexcept {
         const auto at = exceptional_.find(key);
         return at == exceptional_.end() ? ordinary_ : at->second;
     }
 
-    [[nodiscard]] const scheme_history& ordinary() const noexcept { return ordinary_; }
-    [[nodiscard]] const histories& exceptional() const noexcept { return exceptional_; }
+    [[nodiscard]] const scheme_history& ordinary() const& noexcept { return ordinary_; }
+    [[nodiscard]] scheme_history ordinary() && { return std::move(ordinary_); }
+    [[nodiscard]] const histories& exceptional() const& noexcept { return exceptional_; }
+    [[nodiscard]] histories exceptional() && { return std::move(exceptional_); }
 
     friend bool operator==(const scheme_table&, const scheme_table&) noexcept = default;
 

@@ -127,6 +127,11 @@ public:
     }
 
     template <bucket_selector Selector>
+    [[nodiscard]] selector_registry with(Selector selector) const& {
+        return selector_registry{*this}.with(std::move(selector));
+    }
+
+    template <bucket_selector Selector>
     void add(Selector selector) {
         auto model = std::make_shared<const detail::selector_model<Selector>>(std::move(selector));
         const auto [at, added] = by_name_.emplace(std::string{model->name()}, model);

@@ -33,7 +33,12 @@ inline namespace v1 {
 namespace detail {
 
 template <class Page>
-struct page_item;
+struct page_item {
+    static_assert(always_false<Page>,
+                  "shardweave: the query callback must return a shardweave::shard_page<item>, "
+                  "such as {.items = rows, .more = there_are_more}");
+    using type = void;
+};
 template <class Item>
 struct page_item<shard_page<Item>> {
     using type = Item;

@@ -43,11 +43,13 @@ inline void check_succession(std::string_view key, const scheme_history& older,
 /// The same for whole tables: what was placed by the older must be found by the newer.
 inline void check_succession(const routing_table& older, const routing_table& newer) {
     if (!(older.format() == newer.format())) {
-        throw failure{errc::scheme_conflict,
-                      concat("the key format changes from ", detail::quoted(older.format().text()),
-                             " to ", detail::quoted(newer.format().text()),
-                             ", or its suffix mode does; items "
-                             "would not be found, so keep both for as long as there are items")};
+        throw failure{
+            errc::scheme_conflict,
+            concat("the key format changes from ", detail::quoted(older.format().text()),
+                   " with suffix mode ", static_cast<unsigned>(older.format().mode()), " to ",
+                   detail::quoted(newer.format().text()), " with ",
+                   static_cast<unsigned>(newer.format().mode()),
+                   "; items would not be found, so keep it for as long as there are any")};
     }
     if (older.shards().slots() != newer.shards().slots()) {
         throw failure{errc::invalid_map, concat("the slots change from ", older.shards().slots(),
