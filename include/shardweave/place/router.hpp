@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <ranges>
 #include <string_view>
 #include <utility>
@@ -101,26 +102,15 @@ public:
     /// copied before their slot gets another owner, is for its caller to know. `outdated` means
     /// that another owner was first: start again from the table that is current now.
     publish_result publish(routing_table table) {
-        std::shared_ptr<const prepared_table> next;
+        // Asked before the index is built, and again whenever another owner was faster.
+        if (const auto settled = compare(current()->table(), table)) {
+            return *settled;
+        }
+        auto next = std::make_shared<const prepared_table>(std::move(table));
         for (;;) {
             const auto seen = current();
-            const routing_table& candidate = next ? next->table() : table;
-            if (candidate.epoch() < seen->table().epoch()) {
-                return publish_result::outdated;
-            }
-            if (candidate.epoch() == seen->table().epoch()) {
-                if (candidate == seen->table()) {
-                    return publish_result::unchanged;
-                }
-                throw failure{errc::epoch_conflict,
-                              detail::concat("two different routing tables have the epoch ",
-                                             candidate.epoch().value(),
-                                             "; give the newer one a higher epoch")};
-            }
-            // Outside the lock: both walk every key that has its own scheme.
-            detail::check_succession(seen->table(), candidate);
-            if (!next) {
-                next = std::make_shared<const prepared_table>(std::move(table));
+            if (const auto settled = compare(seen->table(), next->table())) {
+                return *settled;
             }
             const std::scoped_lock lock{mutex_};
             if (current_ == seen) {
@@ -150,6 +140,25 @@ public:
 private:
     // Not std::hardware_destructive_interference_size, on which translation units may differ.
     static constexpr std::size_t cache_line = 64;
+
+    /// Nothing when `next` may follow `seen`; it walks every key that has its own scheme.
+    static std::optional<publish_result> compare(const routing_table& seen,
+                                                 const routing_table& next) {
+        if (next.epoch() < seen.epoch()) {
+            return publish_result::outdated;
+        }
+        if (next.epoch() == seen.epoch()) {
+            if (next == seen) {
+                return publish_result::unchanged;
+            }
+            throw failure{errc::epoch_conflict,
+                          detail::concat("two different routing tables have the epoch ",
+                                         next.epoch().value(),
+                                         "; give the newer one a higher epoch")};
+        }
+        detail::check_succession(seen, next);
+        return std::nullopt;
+    }
 
     [[nodiscard]] std::shared_ptr<const prepared_table> current() const {
         const std::scoped_lock lock{mutex_};
