@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ TEST_CASE("a partition key is a string for a store, a comparison and a log", "[p
     CHECK(key != partition_key{"author-1:bucket-4"});
     CHECK(key < partition_key{"author-1:bucket-4"});
     CHECK(fmt::format("{:>20}|", key) == "   author-1:bucket-3|");
+    std::map<std::string, int> rows;
+    rows[partition_key{"author-1:bucket-3"}] = 1;
+    CHECK(rows.at(key) == 1);
     std::ostringstream out;
     out << key;
     CHECK(out.str() == "author-1:bucket-3");

@@ -27,9 +27,9 @@ public:
     [[nodiscard]] const std::string& str() const& noexcept { return text_; }
     [[nodiscard]] std::string str() && noexcept { return std::move(text_); }
     // NOLINTNEXTLINE(google-explicit-constructor): stores take strings; keys are string_views.
-    operator const std::string&() const& noexcept { return text_; }
-    // NOLINTNEXTLINE(google-explicit-constructor)
-    operator std::string() && noexcept { return std::move(text_); }
+    // A second one for temporaries would make `rows[router.place(key, id).partition_key]`
+    // ambiguous.
+    operator const std::string&() const noexcept { return text_; }
 
     friend auto operator<=>(const partition_key&, const partition_key&) noexcept = default;
     friend bool operator==(const partition_key&, const partition_key&) noexcept = default;
