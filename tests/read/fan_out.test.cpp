@@ -735,6 +735,22 @@ TEST_CASE("an item that a change of scheme copied is handed out once", "[fan_out
     CHECK(read_all(reader, "author-1", 100) == expected);
 }
 
+TEST_CASE("where only older items are, little is asked first", "[fan_out]") {
+    const sw::router router{
+        sw::routing_table{sw::scheme_table{sw::calculated(1)}.grow("feed", sw::calculated(8)),
+                          sw::shard_map::single("db")}};
+    std::map<std::string, std::size_t> limits;
+    const sw::fan_out reader{router, numbers,
+                             [&](const number_query& query) -> sw::shard_page<int> {
+                                 limits[query.partition_keys[0]] = query.limit;
+                                 return {};
+                             }};
+    (void)reader.page("feed", {.limit = 20});
+    CHECK(limits.size() == 9);
+    CHECK(limits["feed"] == 1);
+    CHECK(limits["feed:bucket-0"] > 1);
+}
+
 TEST_CASE("copies are told apart where a shard is asked for all its partition keys, too",
           "[fan_out]") {
     // Copies of one item in one answer are a source out of order; and one that is the last row of
