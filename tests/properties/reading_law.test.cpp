@@ -33,8 +33,6 @@ struct row {
     unsigned tag = 0;
     std::uint64_t revision = 0;
     bool deleted = false;
-
-    friend bool operator==(const row&, const row&) = default;
 };
 
 /// How a store behaves, all of it allowed.
