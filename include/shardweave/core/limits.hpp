@@ -17,8 +17,8 @@ struct limits {
     static constexpr std::size_t key_bytes = 1'900;
     /// Bytes of a key format, such as `{key}:bucket-{bucket}`.
     static constexpr std::size_t key_format_bytes = 128;
-    /// Buckets of one scheme. A read asks each of them, so more is an outage and not a design. Part of
-    /// the data contract: a key that ends like bucket 4096 is a plain key.
+    /// Buckets of one scheme. A read asks each of them, so more is an outage and not a design. Part
+    /// of the data contract: a key that ends like bucket 4096 is a plain key.
     static constexpr std::uint32_t buckets = 4'096;
     /// Bucket schemes in one history, retired ones included.
     static constexpr std::size_t schemes_per_key = 64;
