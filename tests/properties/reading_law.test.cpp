@@ -298,6 +298,7 @@ std::vector<row> expected_page(const Order& order, const std::vector<row>& whole
 
 std::vector<std::string> ids(const std::vector<row>& rows) {
     std::vector<std::string> out;
+    out.reserve(rows.size());
     for (const row& each : rows) {
         out.push_back(each.id);
     }

@@ -247,9 +247,10 @@ private:
         }
         if (!forward) {
             std::ranges::reverse(result.items);
+            onward.swap(return_way);
         }
-        result.next = forward ? std::move(onward) : std::move(return_way);
-        result.previous = forward ? std::move(return_way) : std::move(onward);
+        result.next = std::move(onward);
+        result.previous = std::move(return_way);
     }
 
     const router* router_;

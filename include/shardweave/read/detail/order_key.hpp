@@ -41,6 +41,7 @@ template <class T>
     requires((std::integral<T> || std::is_enum_v<T>) && sizeof(T) <= 8)
 struct order_key<T> {
     static constexpr bool supported = true;
+    // NOLINTNEXTLINE(modernize-type-traits): underlying_type of what is no enum must stay unasked
     using number = typename std::conditional_t<std::is_enum_v<T>, std::underlying_type<T>,
                                                std::type_identity<T>>::type;
     // A plain char is a byte, whatever sign the platform gives it.
