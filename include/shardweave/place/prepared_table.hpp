@@ -67,11 +67,7 @@ public:
 
     /// Where a new item is written; the same as `routing_table::place`, and throws the same.
     [[nodiscard]] route route_of(std::string_view key, const id_bytes& id) const {
-        return route_by(key, [&](const bucket_scheme& scheme) {
-            return scheme.repeatable()
-                       ? scheme.locate(id.view())
-                       : random_bucket(scheme.buckets(), detail::thread_generator());
-        });
+        return route_by(key, [&](const bucket_scheme& scheme) { return scheme.select(id.view()); });
     }
     template <std::uniform_random_bit_generator Generator>
     [[nodiscard]] route route_of(std::string_view key, const id_bytes& id,

@@ -109,10 +109,7 @@ public:
     [[nodiscard]] placement place(std::string_view key, const id_bytes& id) const {
         options_.format.check(key);
         const bucket_scheme& scheme = schemes_.history(key).writer();
-        return at(key, scheme,
-                  scheme.repeatable()
-                      ? scheme.locate(id.view())
-                      : random_bucket(scheme.buckets(), detail::thread_generator()));
+        return at(key, scheme, scheme.select(id.view()));
     }
     /// The same, drawing from the caller's generator.
     template <std::uniform_random_bit_generator Generator>

@@ -68,6 +68,11 @@ public:
     /// True when the bucket follows from the id.
     [[nodiscard]] bool repeatable() const noexcept { return selection_ != selection::random; }
 
+    /// The id's bucket; with a random scheme, one from the thread's generator.
+    [[nodiscard]] bucket_index select(std::string_view id) const {
+        return repeatable() ? locate(id) : random_bucket(buckets_, detail::thread_generator());
+    }
+
     /// The id's bucket; with a random scheme, one from the generator.
     template <std::uniform_random_bit_generator Generator>
     [[nodiscard]] bucket_index select(std::string_view id, Generator& generator) const {
