@@ -73,9 +73,23 @@ def routing_row(row):
     return row | {"bytes": (body + fingerprint).hex(), "fingerprint": fingerprint.hex()}
 
 
+def scheme_stamp_row(row):
+    """A scheme's fingerprint: of the key format and a history of this one scheme, writable."""
+    version = row["scheme"][0]
+    body = b"SWSC" + varint(1) + bytes([row["suffix"]]) + text(row["format"].encode()) + history([row["scheme"]])
+    return row | {"stamp": f"{version}-{xxhash.xxh3_128_hexdigest(body, seed=0)}"}
+
+
+def table_stamp_row(row):
+    tables = json.loads((VECTORS / "routing.json").read_text(encoding="utf-8"))["tables"]
+    table = next(each for each in tables if each["name"] == row["table"])
+    return row | {"stamp": f"{table['epoch']}-{routing_row(table)['fingerprint']}"}
+
+
 FILES = {
     "placement.json": {"buckets": bucket_row, "slots": slot_row},
     "routing.json": {"tables": routing_row},
+    "stamps.json": {"schemes": scheme_stamp_row, "tables": table_stamp_row},
 }
 
 

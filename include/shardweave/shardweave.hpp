@@ -29,6 +29,7 @@
 #include <shardweave/place/selector.hpp>
 #include <shardweave/place/shard_map.hpp>
 #include <shardweave/place/stale_route.hpp>
+#include <shardweave/place/table_stamp.hpp>
 #include <shardweave/read/action.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/cursor.hpp>

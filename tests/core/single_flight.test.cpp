@@ -230,17 +230,18 @@ TEST_CASE("a forgotten flight neither frees nor answers for the one after it",
     held_flight stuck{slot, 1};
     const auto old_ticket = slot.joining();
     flights::outcome waited;
-    std::thread waits{[&] { waited = slot.run(old_ticket, {.at_most = 10s}, [] { return 9; }); }};
+    std::thread waits{[&] { waited = slot.run(old_ticket, {}, [] { return 3; }); }};
     std::thread queues{[&] { static_cast<void>(slot.run({1}, {}, [] { return 3; })); }};
     give_time();
     slot.forget();
-    queues.join();  // it flew instead of waiting for the stuck one
+    queues.join();  // one of the two flew, instead of waiting for the stuck one
+    waits.join();
+    REQUIRE(waited.value);
+    CHECK(*waited.value == 3);
 
     held_flight newer{slot, 4};
     const auto ticket = slot.joining();
     CHECK(*stuck.land().value == 1);
-    waits.join();
-    CHECK((waited.value && (*waited.value == 1 || *waited.value == 3)));
 
     // The newer flight is still the one to join, and the older one's outcome is nobody's.
     std::atomic<int> worked{0};
@@ -251,6 +252,81 @@ TEST_CASE("a forgotten flight neither frees nor answers for the one after it",
     joins.join();
     CHECK(worked == 0);
     CHECK(*joined.value == 4);
+}
+
+TEST_CASE(
+    "who comes after a flight's time is up flies instead, and the stuck one answers for nobody",
+    "[single_flight][threads]") {
+    // A clock that a test moves: nobody has waited when the time is up.
+    std::atomic<std::int64_t> time{0};
+    flights slot{{.at_most = 30s, .now = [&] { return instant{std::chrono::nanoseconds{time}}; }}};
+    held_flight stuck{slot, 1};
+    const auto ticket = slot.joining();
+    time = std::chrono::nanoseconds{30s}.count() - 1;
+    CHECK(slot.run(ticket, {.at_most = 1ms}, [] { return 9; }).left());
+    time = std::chrono::nanoseconds{30s}.count();
+    const auto end =
+        slot.run(ticket, {}, [](std::uint64_t flight) { return static_cast<int>(flight); });
+    REQUIRE(end.value);
+    CHECK(*end.value == 2);
+
+    held_flight newer{slot, 4};
+    const auto joining = slot.joining();
+    CHECK(*stuck.land().value == 1);  // for its own caller
+    std::atomic<int> worked{0};
+    flights::outcome joined;
+    std::thread joins{[&] { joined = slot.run(joining, {}, [&] { return ++worked; }); }};
+    give_time();
+    CHECK(*newer.land().value == 4);
+    joins.join();
+    CHECK(worked == 0);
+    CHECK(*joined.value == 4);
+    CHECK(*slot.run(ticket, {}, [] { return 9; }).value == 4);
+}
+
+TEST_CASE(
+    "those who wait for a flight that hangs are freed when its time is up, and share the next",
+    "[single_flight][threads]") {
+    flights slot{{.at_most = 20ms}};
+    held_flight stuck{slot, 1};
+    std::atomic<int> worked{0};
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i != 100; ++i) {
+        threads.emplace_back([&, i] {
+            const auto ticket = i % 2 == 0 ? flights::ticket{0} : flights::ticket{1};
+            const auto end = slot.run(ticket, {}, [&] { return ++worked; });
+            right += end.value && *end.value == 1 && end.flight == 2;
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(worked == 1);
+    CHECK(right == 100);
+    CHECK(stuck.land().flight == 1);
+}
+
+TEST_CASE("a flight in time is never overtaken, and one without a limit is never asked the time",
+          "[single_flight]") {
+    int asked = 0;
+    flights unlimited{{.now = [&] {
+        ++asked;
+        return instant{};
+    }}};
+    CHECK(*unlimited.run({}, {}, [] { return 1; }).value == 1);
+    CHECK(asked == 0);
+    // Work that asks for itself late is told so, as ever, and does not overtake itself.
+    std::int64_t time = 0;
+    flights slot{{.at_most = 1s, .now = [&] { return instant{std::chrono::nanoseconds{time}}; }}};
+    const auto end = slot.run({}, {}, [&] {
+        time = std::chrono::nanoseconds{2s}.count();
+        return code_of([&] { static_cast<void>(slot.run({}, {}, [] { return 0; })); }) ==
+                       errc::reentrant_call
+                   ? 1
+                   : 0;
+    });
+    CHECK(*end.value == 1);
 }
 
 TEST_CASE("a value dies with the last who holds it, outside the lock", "[single_flight]") {

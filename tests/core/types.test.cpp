@@ -45,6 +45,9 @@ static_assert(bucket_index{7}.value() == 7);
 static_assert(epoch{~std::uint64_t{0}}.value() == ~std::uint64_t{0});
 static_assert(slot_index{1} < slot_index{2} && slot_index{2} == slot_index{2});
 
+static_assert(incarnation(epoch{}) == 0 && incarnation(epoch{(1ULL << 40U) - 1}) == 0);
+static_assert(incarnation(epoch{1ULL << 40U}) == 1 && incarnation(epoch{~0ULL}) == 0xffffff);
+
 }  // namespace
 
 TEST_CASE("a strong integer can be kept in the user's own hash containers", "[types]") {

@@ -289,6 +289,7 @@ TEST_CASE(
             return encode(table(5));
         }};
         auto with = options(time);
+        with.load_at_most = nanoseconds::max();  // so that only who asks looks at the clock
         with.surroundings.now = [&, now = with.surroundings.now] {
             ++asked;
             return now();
@@ -489,6 +490,159 @@ TEST_CASE("a caller that leaves does not end the refresh for the others", "[refr
     CHECK(source.loads() == 1);
 }
 
+namespace {
+
+/// A source whose first load hangs until it is let go.
+class hanging_source {
+public:
+    explicit hanging_source(std::function<std::string(int)> answer) : answer_(std::move(answer)) {}
+    ~hanging_source() { let_go(); }
+
+    std::optional<std::string> load() {
+        const int number = ++loads_;
+        if (number == 1) {
+            hangs_.count_down();
+            goes_on_.wait();
+        }
+        return answer_(number);
+    }
+    [[nodiscard]] static bool changed() { return true; }
+
+    void wait_until_it_hangs() { hangs_.wait(); }
+    void let_go() {
+        if (!gone_.exchange(true)) {
+            goes_on_.count_down();
+        }
+    }
+    [[nodiscard]] int loads() const { return loads_; }
+
+private:
+    std::function<std::string(int)> answer_;
+    std::atomic<int> loads_{0};
+    std::atomic<bool> gone_{false};
+    std::latch hangs_{1};
+    std::latch goes_on_{1};
+};
+
+}  // namespace
+
+TEST_CASE("a load that hangs is replaced when its time is up, and comes back to nobody",
+          "[refresh][threads]") {
+    // Each answer of the stuck load: older, of the same epoch with other contents, damaged, and
+    // newer, which is ignored like the others.
+    const routing_table other{
+        scheme_table{calculated(1)}, shard_map::single("other", 16), {.epoch = epoch{6}}};
+    for (const std::string& late :
+         {encode(table(4)), encode(other), std::string{"SWRT"}, encode(table(9))}) {
+        virtual_time time;
+        router routes{table(5)};
+        hanging_source source{[&](int number) { return number == 1 ? late : encode(table(6)); }};
+        auto with = options(time);
+        with.load_at_most = 30s;
+        refresher follow{routes, source, with};
+        refresh_result first{};
+        std::thread leads{[&] { first = follow.refresh(epoch{6}); }};
+        source.wait_until_it_hangs();
+
+        time.pass(29s);
+        CHECK(follow.refresh(epoch{6}, {.at_most = 1ms}).status == refresh_status::left);
+        CHECK(source.loads() == 1);
+        time.pass(1s + 100ms);
+        CHECK(follow.refresh(epoch{6}).status == refresh_status::reached);
+        CHECK(source.loads() == 2);
+
+        source.let_go();
+        leads.join();
+        CHECK(first.status == refresh_status::reached);  // by the load that took its place
+        CHECK(*routes.pin() == table(6));
+        // Nor has it changed when the next load may begin: an interval after the last good one.
+        const nanoseconds before = time.now();
+        CHECK(follow.refresh(epoch{7}).status == refresh_status::behind);
+        CHECK(time.now() - before == 200ms);
+        CHECK(source.loads() == 4);
+    }
+}
+
+TEST_CASE("the failure of a load that was replaced is nobody's", "[refresh][threads]") {
+    virtual_time time;
+    router routes{table(5)};
+    hanging_source source{[&](int number) -> std::string {
+        if (number == 1) {
+            throw std::runtime_error{"timed out, at last"};
+        }
+        return encode(table(number == 2 ? 5 : 7));
+    }};
+    auto with = options(time);
+    with.load_at_most = 10s;
+    refresher follow{routes, source, with};
+    refresh_result first{};
+    std::thread leads{[&] { first = follow.refresh(epoch{7}); }};
+    source.wait_until_it_hangs();
+    time.pass(11s);
+    CHECK(follow.poll().status == refresh_status::reached);
+    source.let_go();
+    leads.join();
+    CHECK(first.status == refresh_status::reached);  // it loaded once more, and did not fail
+    CHECK(routes.pin()->epoch() == epoch{7});
+    CHECK(source.loads() == 3);
+}
+
+TEST_CASE("while one load hangs a hundred callers wait for its time, and share the one after it",
+          "[refresh][threads]") {
+    router routes{table(5)};
+    hanging_source source{[](int) { return encode(table(6)); }};
+    refresh_options with;
+    with.minimum_interval = 1ms;
+    with.load_at_most = 20ms;
+    refresher follow{routes, source, with};
+    std::thread leads{[&] { follow.refresh(epoch{6}); }};
+    source.wait_until_it_hangs();
+    std::atomic<int> reached{0};
+    on_threads(100,
+               [&](int) { reached += follow.refresh(epoch{6}).status == refresh_status::reached; });
+    CHECK(reached == 100);
+    CHECK(source.loads() == 2);
+    source.let_go();
+    leads.join();
+    CHECK(source.loads() == 2);
+    CHECK(routes.pin()->epoch() == epoch{6});
+}
+
+TEST_CASE("loads that hang and come back at any time neither set back the router nor crowd",
+          "[refresh][threads]") {
+    // Every load takes about as long as it may, so that many are replaced while they come back.
+    router routes{table(0)};
+    std::atomic<std::uint64_t> stored{0};
+    std::atomic<int> loads{0};
+    played_source source{[&](int number) {
+        ++loads;
+        const std::uint64_t read = ++stored;
+        std::this_thread::sleep_for(std::chrono::microseconds{number % 5 == 0 ? 3'000 : 300});
+        return encode(table(read));
+    }};
+    refresh_options with;
+    with.minimum_interval = 100us;
+    with.load_at_most = 300us;
+    refresher follow{routes, source, with};
+    std::atomic<int> fell{0};
+    std::atomic<int> short_of{0};
+    const std::size_t rounds = test_support::scaled(400);
+    on_threads(4, [&](int) {
+        epoch last{};
+        for (std::size_t i = 0; i != rounds; ++i) {
+            const epoch wanted{last.value() + 1};
+            const auto got = follow.refresh(wanted);
+            const epoch now = routes.pin()->epoch();
+            fell += got.epoch < last || now < got.epoch;
+            short_of += got.status == refresh_status::reached && got.epoch < wanted;
+            last = now;
+        }
+    });
+    CHECK(fell == 0);
+    CHECK(short_of == 0);
+    CHECK(loads > 0);
+}
+
 TEST_CASE("a source that asks for a refresh itself is told so", "[refresh]") {
     virtual_time time;
     router routes{table(5)};
@@ -620,6 +774,164 @@ TEST_CASE("one with_route in another does not multiply the retries", "[with_rout
     CHECK(store.calls() == 6);
 }
 
+namespace {
+
+/// What a reading helper makes of its callback's exception.
+template <class Inner>
+[[noreturn]] void throw_nested_in_failures(const Inner& inner, int depth) {
+    try {
+        if (depth == 0) {
+            throw inner;
+        }
+        throw_nested_in_failures(inner, depth - 1);
+    } catch (...) {
+        std::throw_with_nested(failure{errc::shard_failed, "the query callback threw"});
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a stale route within another failure is refreshed and tried again", "[with_routes]") {
+    // A page of a fan-out nests what its query threw, and was not tried again.
+    for (const int depth : {0, 1, 5}) {
+        virtual_time time;
+        router routes{table(5)};
+        auto source = always(6);
+        refresher follow{routes, source, options(time)};
+        int calls = 0;
+        const auto read = [&] {
+            ++calls;
+            const epoch by = routes.pin()->epoch();
+            if (by < epoch{6}) {
+                throw_nested_in_failures(stale_route{epoch{6}}, depth);
+            }
+            return by;
+        };
+        CHECK(follow.with_routes(read) == epoch{6});
+        CHECK(calls == 2);
+        CHECK(source.loads() == 1);
+
+        calls = 0;
+        std::ignore = routes.publish(table(7));
+        follow.with_route("k", 1, [&](const placement&) {
+            if (++calls == 1) {
+                throw_nested_in_failures(stale_route{epoch{7}}, depth);
+            }
+        });
+        CHECK(calls == 2);
+    }
+}
+
+TEST_CASE("an operation that routes by itself keeps to the same limits, and its error says so",
+          "[with_routes]") {
+    virtual_time time;
+    router routes{table(5)};
+    auto source = always(5);
+    refresher follow{routes, source, options(time)};
+    int calls = 0;
+    const auto read = [&] {
+        ++calls;
+        throw_nested_in_failures(stale_route{epoch{6}}, 0);
+    };
+    const auto reason = error_of([&] { follow.with_routes(read); });
+    CHECK(reason.code == errc::stale_route);
+    CHECK(reason.detail == "a route by epoch 5 is refused by a store that knows epoch 6; the hop "
+                           "limit is reached after 5 retries");
+    CHECK(calls == 6);
+    CHECK(nested_in([&] { follow.with_routes(read); }).starts_with("shard_failed"));
+
+    calls = 0;
+    CHECK(code_of([&] { follow.with_routes({.deadline = deadline{instant{time.now()}}}, read); }) ==
+          errc::stale_route);
+    CHECK(calls == 1);
+    CHECK_THROWS_AS(follow.with_routes([]() -> int { throw std::runtime_error{"timed out"}; }),
+                    std::runtime_error);
+    const auto other = error_of([&] {
+        follow.with_routes([] { throw_nested_in_failures(std::runtime_error{"timed out"}, 1); });
+    });
+    CHECK(other.code == errc::shard_failed);
+    int value = 1;
+    CHECK(&follow.with_routes([&]() -> int& { return value; }) == &value);
+}
+
+TEST_CASE("operations that route within one another do not multiply their retries",
+          "[with_routes]") {
+    virtual_time time;
+    router routes{table(5)};
+    auto source = always(5);
+    refresher follow{routes, source, options(time)};
+    int calls = 0;
+    const auto read = [&] {
+        ++calls;
+        throw_nested_in_failures(stale_route{epoch{6}}, 0);
+    };
+    // What was given up on passes, plain or nested in what a reading helper throws.
+    CHECK(code_of([&] {
+              follow.with_route("k", 1, [&](const placement&) { follow.with_routes(read); });
+          }) == errc::stale_route);
+    CHECK(calls == 6);
+    calls = 0;
+    CHECK(code_of([&] {
+              follow.with_routes([&] {
+                  try {
+                      follow.with_route("k", 1, [&](const placement&) { read(); });
+                  } catch (...) {
+                      std::throw_with_nested(failure{errc::shard_failed, "the query threw"});
+                  }
+              });
+          }) == errc::shard_failed);
+    CHECK(calls == 6);
+}
+
+TEST_CASE("a store with another table of the same epoch is found out at once, not tried again",
+          "[with_route][stamp]") {
+    // After its state was wiped, a second owner gave out the epochs of the first one again.
+    const routing_table theirs{
+        scheme_table{calculated(1)}, shard_map::single("other", 16), {.epoch = epoch{6}}};
+    const auto conflict = [&](std::uint64_t mine, const table_stamp& known, int& calls) {
+        virtual_time time;
+        router routes{table(mine)};
+        auto source = always(6);
+        refresher follow{routes, source, options(time)};
+        calls = 0;
+        return error_of([&] {
+            follow.with_route("k", 1, [&](const placement&) {
+                if (++calls < 3) {
+                    throw stale_route{known};
+                }
+            });
+        });
+    };
+    int calls = 0;
+    const auto known = conflict(6, stamp_of(theirs), calls);
+    CHECK(known.code == errc::epoch_conflict);
+    CHECK(known.detail.find(to_text(stamp_of(table(6)))) != std::string::npos);
+    CHECK(known.detail.find(to_text(stamp_of(theirs))) != std::string::npos);
+    CHECK(calls == 1);
+    // Found out by the refresh as well, before the next try.
+    CHECK(conflict(5, stamp_of(theirs), calls).code == errc::epoch_conflict);
+    CHECK(calls == 1);
+    // The same table, or another epoch, is tried again as ever.
+    CHECK(conflict(6, stamp_of(table(6)), calls).code == errc::ok);
+    CHECK(calls == 3);
+    CHECK(conflict(6, stamp_of(table(5)), calls).code == errc::ok);
+    CHECK(calls == 3);
+}
+
+TEST_CASE("a refresher knows the stamp of the router's table, whatever is published",
+          "[refresh][stamp]") {
+    virtual_time time;
+    router routes{table(5)};
+    auto source = always(6);
+    refresher follow{routes, source, options(time)};
+    CHECK(follow.stamp() == stamp_of(table(5)));
+    CHECK(follow.stamp() == stamp_of(table(5)));
+    follow.refresh(epoch{6});
+    CHECK(follow.stamp() == stamp_of(table(6)));
+    std::ignore = routes.publish(table(7));
+    CHECK(follow.stamp() == stamp_of(table(7)));
+}
+
 TEST_CASE("a failing source does not stop what the last good table can still do", "[with_route]") {
     virtual_time time;
     router routes{table(5)};
@@ -736,6 +1048,8 @@ TEST_CASE("each write succeeds exactly once while the route moves under many thr
     auto with = options(time);
     with.budget = {.percent = 1'000, .burst = 1'000'000};
     with.hops = 1'000;
+    with.load_at_most =
+        nanoseconds::max();  // all sleep in no time, so that any load lasts for long
     with.after_failure = {1ms, 4ms};
     refresher follow{routes, source, with};
     fenced_store store{1};

@@ -15,6 +15,7 @@
 #include "support/failing.hpp"
 #include "support/generate.hpp"
 #include "support/selectors.hpp"
+#include "support/tables.hpp"
 
 using namespace shardweave;
 using namespace std::string_literals;
@@ -269,6 +270,43 @@ TEST_CASE("a table's successor has the next epoch, and there is none after the l
         scheme_table{calculated(1)}, four(), {.epoch = epoch{~std::uint64_t{0}}}};
     CHECK(code_of([&] { (void)last.with_shards(four()); }) == errc::limit_exceeded);
     CHECK(code_of([&] { (void)last.with_schemes(last.schemes()); }) == errc::limit_exceeded);
+}
+
+TEST_CASE("a table from a backup starts above every epoch that was handed out since",
+          "[routing_table]") {
+    // After its state was wiped, a second owner gave out the epochs of the first one again.
+    INFO(test_support::replay());
+    test_support::generator any;
+    for (std::size_t round = 0; round != test_support::scaled(2'000); ++round) {
+        const routing_table backup = test_support::any_table(any, 8);
+        const epoch seen{any.magnitude()};
+        const auto most = std::max(incarnation(backup.epoch()), incarnation(seen));
+        if (most == 0xffffffU) {
+            REQUIRE(code_of([&] { (void)backup.restored(seen); }) == errc::limit_exceeded);
+            continue;
+        }
+        const routing_table again = backup.restored(seen);
+        REQUIRE(again.epoch() > backup.epoch());
+        REQUIRE(again.epoch() > seen);
+        REQUIRE(incarnation(again.epoch()) == most + 1);
+        REQUIRE(incarnation(epoch{again.epoch().value() - 1}) == most);
+        REQUIRE(again.schemes() == backup.schemes());
+        REQUIRE(again.shards() == backup.shards());
+        REQUIRE(again.format() == backup.format());
+    }
+
+    routing_table live{scheme_table{calculated(1)}, four()};
+    const routing_table backup = live;
+    for (int i = 0; i != 100; ++i) {
+        live = live.with_shards(four());
+    }
+    routing_table restored = backup.restored();
+    CHECK(restored.epoch() == epoch{std::uint64_t{1} << 40U});
+    CHECK(restored.epoch() > live.epoch());
+    // Restored twice: the old backup alone does not know of the first time.
+    CHECK(backup.restored(restored.epoch()).epoch() == epoch{std::uint64_t{2} << 40U});
+    // Exact where whole numbers have 53 bits.
+    CHECK(incarnation(epoch{(std::uint64_t{1} << 53U) - 1}) == 8'191);
 }
 
 TEST_CASE("tables are equal when every part is", "[routing_table]") {

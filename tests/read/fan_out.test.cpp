@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <shardweave/read/fan_out.hpp>
 
+#include <shardweave/place/refresh.hpp>
 #include <shardweave/read/token.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -555,6 +556,42 @@ TEST_CASE("what a callback throws is nested in the failure, which names the plac
         CHECK(nested_in(read) == "the number 7");
         feed.answers.then_call("S0", []() -> sw::shard_page<int> { throw 7; });
         CHECK(code_of(read) == errc::shard_failed);
+    }
+}
+
+TEST_CASE("a page whose query finds its route stale is read again by the refreshed table",
+          "[fan_out][with_routes]") {
+    // The exception was nested in the page's failure, and so no retry saw it.
+    const auto moved = [](const sw::routing_table& before) {
+        return before.with_shards(sw::shard_map::even({"db4", "db5", "db6", "db7"}));
+    };
+    for (const std::size_t concurrency : {1U, 4U}) {
+        timeline feed{20};
+        struct {
+            sw::routing_table stored;
+            std::optional<std::string> load() const { return sw::encode(stored); }
+        } source{moved(*feed.router.pin())};
+        sw::refresher follow{feed.router, source};
+        post_store elsewhere{newest};
+        for (const post& each : feed.all) {
+            elsewhere.insert(source.stored, "author-1", each.id, each);
+        }
+        std::atomic<int> refused{0};
+        const sw::fan_out reader{feed.router,
+                                 newest,
+                                 [&](const post_query& query) {
+                                     if (query.epoch < source.stored.epoch()) {
+                                         ++refused;
+                                         throw sw::stale_route{source.stored.epoch()};
+                                     }
+                                     return elsewhere.answer(query);
+                                 },
+                                 {.concurrency = concurrency}};
+        const auto page = follow.with_routes([&] { return reader.page("author-1", {.limit = 7}); });
+        CHECK(page.items == feed.part(0, 7));
+        CHECK(refused >= 1);
+        CHECK(feed.router.pin()->epoch() == source.stored.epoch());
+        CHECK(code_of([&] { (void)reader.page("author-1", {.limit = 7}); }) == errc::ok);
     }
 }
 

@@ -62,6 +62,17 @@ public:
         return value;
     }
 
+    /// What stands between the brackets of a list.
+    [[nodiscard]] std::string list(std::string_view name) const {
+        const std::string start = "\"" + std::string{name} + "\": [";
+        const auto at = line_.find(start);
+        if (at == std::string::npos) {
+            throw std::runtime_error{"no list " + std::string{name} + " in " + line_};
+        }
+        const auto first = at + start.size();
+        return line_.substr(first, line_.find(']', first) - first);
+    }
+
     /// A 64-bit number that is written as text, in base `base`.
     [[nodiscard]] std::uint64_t wide(std::string_view name, int base) const {
         const std::string digits = text(name);

@@ -40,6 +40,12 @@ using scheme_version = strong_integer<struct scheme_version_tag, std::uint32_t>;
 /// The generation of a routing table. A higher one replaces a lower one, never the reverse.
 using epoch = strong_integer<struct epoch_tag, std::uint64_t>;
 
+/// How often the routing table was restored from a backup: an epoch's upper 24 bits. The lower 40
+/// count the changes since then, more than anybody makes.
+[[nodiscard]] constexpr std::uint32_t incarnation(epoch at) noexcept {
+    return static_cast<std::uint32_t>(at.value() >> 40U);
+}
+
 }  // namespace v1
 }  // namespace shardweave
 

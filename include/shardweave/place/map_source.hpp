@@ -10,6 +10,7 @@
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/routing_codec.hpp>
+#include <shardweave/place/table_stamp.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -32,7 +33,9 @@ enum class swap_result : std::uint8_t {
 ///
 /// No compiler checks: `load` returns a whole table, never parts of two; what it returns was stored
 /// when it was called or later; it throws (anything) when it can not tell, instead of returning
-/// none. It may block. A `refresher` calls it from any thread, one at a time.
+/// none. It may block, but should end by itself, as with a time limit of its client. A `refresher`
+/// calls it from any thread, one at a time, except while a call hangs for longer than its
+/// `load_at_most`.
 template <class Source>
 concept table_loader = requires(Source& source) {
     { source.load() } -> std::convertible_to<std::optional<std::string>>;
@@ -83,6 +86,12 @@ concept map_source = table_loader<Source> && table_watcher<Source> && table_swap
                       "the fingerprint does not match: the bytes are cut or damaged"};
     }
     return stored;
+}
+
+/// The stamp of a stored table, likewise.
+[[nodiscard]] inline table_stamp stored_stamp(std::string_view bytes) {
+    const epoch at = stored_epoch(bytes);
+    return {at, byte_reader{bytes.substr(bytes.size() - detail::fingerprint_bytes)}.hash()};
 }
 
 /// Throws when the bytes must not follow a table of the expected epoch: `errc::table_malformed`, or

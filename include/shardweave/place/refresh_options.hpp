@@ -51,6 +51,9 @@ struct surroundings {
 struct refresh_options {
     /// From the end of a load to the begin of the next, whoever asks. A refresh waits for it.
     std::chrono::nanoseconds minimum_interval = std::chrono::milliseconds{50};
+    /// Of one load: then it counts as stuck, another one takes its place, and what it comes back
+    /// with is ignored. Longer than any load that is merely slow; its thread stays stuck.
+    std::chrono::nanoseconds load_at_most = std::chrono::seconds{30};
     /// After failed loads, for all together. A refresh does not wait for it: it fails.
     backoff after_failure{std::chrono::milliseconds{100}, std::chrono::seconds{10}};
     /// Retries of one operation: it is called at most `hops` + 1 times.

@@ -13,6 +13,7 @@
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/shard_map.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -200,6 +201,18 @@ public:
     /// The table's successor with another map: the next epoch.
     [[nodiscard]] routing_table with_shards(shard_map shards) const {
         return {schemes_, std::move(shards), next_options()};
+    }
+
+    /// The same table at the first epoch of the next incarnation, for one that comes from a backup:
+    /// above its own epoch and the highest that is known to have been handed out, and so above all
+    /// that were handed out since the backup (`errc::limit_exceeded` after incarnation 2^24 − 1).
+    [[nodiscard]] routing_table restored(shardweave::epoch highest_seen = {}) const {
+        const std::uint64_t next =
+            std::uint64_t{incarnation(std::max(options_.epoch, highest_seen))} + 1;
+        if (next >> 24U != 0) {
+            throw failure{errc::limit_exceeded, "there is no incarnation after the last one"};
+        }
+        return {schemes_, shards_, {shardweave::epoch{next << 40U}, options_.format}};
     }
 
     friend bool operator==(const routing_table& a, const routing_table& b) noexcept {

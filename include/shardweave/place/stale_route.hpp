@@ -7,6 +7,11 @@
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/table_stamp.hpp>
+
+#include <exception>
+#include <optional>
+#include <utility>
 
 namespace shardweave {
 inline namespace v1 {
@@ -20,12 +25,49 @@ public:
                   detail::concat("the store knows the routing table of epoch ", seen.value())),
           seen_(seen) {}
 
+    /// With the stamp of the table that the store knows, so that another one of the same epoch is
+    /// found out instead of tried again.
+    explicit stale_route(const table_stamp& seen) : stale_route(seen.epoch) { stamp_ = seen; }
+
     [[nodiscard]] epoch seen() const noexcept { return seen_; }
+    [[nodiscard]] const std::optional<table_stamp>& stamp() const noexcept { return stamp_; }
 
 private:
     epoch seen_;
+    std::optional<table_stamp> stamp_;
 };
 
+namespace detail {
+
+/// The `stale_route` that an exception is or nests, unless its retries were spent already. By
+/// handlers alone: `std::rethrow_if_nested` does nothing where there is no RTTI.
+[[nodiscard]] inline std::optional<stale_route> stale_in(std::exception_ptr thrown) {
+    constexpr int most = 16;  // nobody nests as deeply, but a cycle would never end
+    for (int depth = 0; thrown && depth != most; ++depth) {
+        const std::exception_ptr outer = std::exchange(thrown, nullptr);
+        try {
+            std::rethrow_exception(outer);
+        } catch (const stale_route& stale) {
+            return stale;
+        } catch (const failure& other) {
+            if (other.code() == errc::stale_route) {
+                return std::nullopt;
+            }
+        } catch (...) {
+            // Another one may nest, too.
+        }
+        try {
+            std::rethrow_exception(outer);
+        } catch (const std::nested_exception& nest) {
+            thrown = nest.nested_ptr();
+        } catch (...) {
+            return std::nullopt;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace detail
 }  // namespace v1
 }  // namespace shardweave
 
