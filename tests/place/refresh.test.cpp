@@ -974,6 +974,33 @@ TEST_CASE("all retries together keep to their budget", "[with_route]") {
     CHECK(last.detail.find("the budget for retries is spent") != std::string::npos);
 }
 
+TEST_CASE("a hundred writers who are refused at once share one load, and each write succeeds once",
+          "[with_route][threads]") {
+    // By the usual budget: ninety of them were refused for good, since they came together.
+    for (std::size_t round = test_support::scaled(20); round != 0; --round) {
+        virtual_time time;
+        router routes{table(5)};
+        played_source source{[](int) {
+            std::this_thread::sleep_for(1ms);
+            return encode(table(6));
+        }};
+        refresher follow{routes, source, options(time)};
+        fenced_store store{6};
+        std::atomic<int> failed{0};
+        on_threads(100, [&](int i) {
+            try {
+                follow.with_route("k", i, [&](const placement& at) { store.write(at); });
+            } catch (const failure&) {
+                ++failed;
+            }
+        });
+        REQUIRE(source.loads() == 1);
+        REQUIRE(failed == 0);
+        REQUIRE(store.written() == 100);
+        REQUIRE(store.calls() <= 200);
+    }
+}
+
 TEST_CASE("an operation is not tried again after its deadline, nor when it is stopped",
           "[with_route]") {
     virtual_time time;

@@ -3,7 +3,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +23,7 @@ using namespace shardweave;
 using namespace std::string_literals;
 using test_support::allocated_bytes;
 using test_support::code_of;
+using test_support::error_of;
 using test_support::from_hex;
 using test_support::java_hash;
 using test_support::to_hex;
@@ -281,6 +286,101 @@ TEST_CASE("contents that no table could have are refused", "[routing_codec]") {
                "\x01\x0a"
                "a:bucket-1" +
                    one) == errc::ambiguous_key);
+}
+
+namespace {
+
+/// Nothing when the table owns every slot exactly once, and lists every bucket of every live scheme
+/// exactly once; else what it does not.
+std::string uncovered(const routing_table& table) {
+    const shard_map& map = table.shards();
+    std::vector<std::size_t> owned(map.names().size());
+    for (std::uint32_t slot = 0; slot != map.slots(); ++slot) {
+        const std::uint32_t number = map.owner_number(slot_index{slot});
+        if (number >= owned.size() || map.owner(slot_index{slot}) != map.names()[number]) {
+            return "slot " + std::to_string(slot);
+        }
+        ++owned[number];
+    }
+    if (std::accumulate(owned.begin(), owned.end(), std::size_t{0}) != map.slots() ||
+        map.owners().size() != map.slots()) {
+        return "the slots are not as many as they are";
+    }
+    std::vector<std::string> keys{"an ordinary key"};
+    for (const auto& [key, history] : table.schemes().exceptional()) {
+        keys.push_back(key);
+    }
+    for (const std::string& key : keys) {
+        std::set<std::string> texts;
+        for (const target& each : table.targets(key)) {
+            if (!texts.insert(each.partition_key.str()).second ||
+                each.slot != map.slot_of(each.partition_key.str()) ||
+                each.shard != map.owner(each.slot)) {
+                return "a target of " + to_hex(key);
+            }
+        }
+        std::set<std::string> expected;
+        for (const auto& [scheme, state] : table.schemes().history(key).entries()) {
+            for (std::uint32_t bucket = 0;
+                 state != scheme_state::retired && bucket != scheme.buckets(); ++bucket) {
+                expected.insert(
+                    table.format().render(key, bucket_index{bucket}, scheme.buckets()).str());
+            }
+        }
+        if (texts != expected) {
+            return "the targets of " + to_hex(key);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("a table that was read owns every slot once, and lists every bucket of every live scheme",
+          "[routing_codec]") {
+    INFO(test_support::replay());
+    test_support::generator any;
+    const auto registry = known();
+    std::size_t read = 0;
+    std::size_t holes = 0;
+    for (std::size_t round = 0; round != test_support::scaled(2'000); ++round) {
+        const routing_table table = test_support::any_table(any, 12);
+        REQUIRE(uncovered(decode(encode(table), registry)).empty());
+        // Then with another number or two anywhere in the header, the map, or the schemes.
+        std::string hostile = body_of(table);
+        for (unsigned changes = any.between(1U, 2U); changes != 0; --changes) {
+            hostile[any.below(hostile.size())] = static_cast<char>(any.below(12U));
+        }
+        CAPTURE(round, to_hex(hostile));
+        std::string missing;
+        try {
+            missing = uncovered(decode(sealed(hostile), registry));
+            ++read;
+        } catch (const failure& refused) {
+            holes += refused.code() == errc::incomplete_map;
+        }
+        REQUIRE(missing.empty());
+    }
+    CHECK(read > 0);
+    CHECK(holes > 0);
+}
+
+TEST_CASE("a slot whose owner is not there is named, whichever it is", "[routing_codec]") {
+    const routing_table table{scheme_table{calculated(1)}, shard_map::even({"a", "b"}, 64)};
+    const std::string body = body_of(table);
+    const std::size_t owners = body.size() - 7 - 64;  // a history and the count of keys follow
+    for (std::size_t slot = 0; slot != 64; ++slot) {
+        std::string holed = body;
+        REQUIRE((holed[owners + slot] == 0 || holed[owners + slot] == 1));
+        holed[owners + slot] = 2;
+        const auto hole = error_of([&] { (void)decode(sealed(holed)); });
+        CHECK(hole.code == errc::incomplete_map);
+        CHECK(hole.detail.starts_with("slot " + std::to_string(slot) + " "));
+        // One owner fewer is no table of one slot fewer.
+        holed = body;
+        holed.erase(owners + slot, 1);
+        CHECK(code_of([&] { (void)decode(sealed(holed)); }) != errc::ok);
+    }
 }
 
 TEST_CASE("a few hostile bytes cannot ask for much memory", "[routing_codec]") {

@@ -172,6 +172,27 @@ TEST_CASE("pages forward, and back again, are the whole list", "[fan_out]") {
     }
 }
 
+TEST_CASE("versions of one entity that a random scheme scattered come back in their order",
+          "[fan_out]") {
+    // The shards were read one after another, and a reader met version 2 before version 1.
+    struct change {
+        std::uint64_t version;
+        std::string entity;
+        bool operator==(const change&) const = default;
+    };
+    const auto by_version = sw::oldest_first(&change::version, sw::unique(&change::entity));
+    const sw::router router{sw::routing_table{sw::scheme_table{sw::random(8)},
+                                              sw::shard_map::even({"S0", "S1", "S2"})}};
+    memory_store store{by_version};
+    std::vector<change> all;
+    for (std::uint64_t i = 0; i != 50; ++i) {
+        all.push_back({i, "e1"});
+        store.insert(*router.pin(), "e1", std::to_string(i), all.back());
+    }
+    const sw::fan_out reader{router, by_version, asking(store)};
+    CHECK(read_all(reader, "e1", 7) == all);
+}
+
 TEST_CASE("a page of another size goes on at the same place", "[fan_out]") {
     const timeline feed{20};
     const sw::fan_out reader{feed.router, newest, asking(feed.store)};

@@ -182,16 +182,18 @@ private:
         if (limits.stop.stop_requested() || limits.deadline.passed(now)) {
             give_up(key, why, "the caller waits no longer");
         }
-        if (!pay_for_retry()) {
-            give_up(key, why, "the budget for retries is spent");
-        }
-        if (loads_.current() >= why.seen) {
-            if (!std::exchange(why.hurried, true)) {
-                return;
-            }
-        } else {
+        const bool known = loads_.current() >= why.seen;
+        if (!known) {
             why.source = refresh(why.seen, {limits.deadline.left(now), limits.stop}).cause;
             check_contents(why);
+        }
+        // By a newer table it is another route, and not more of the same. So a change of the table
+        // costs nothing from the budget, however many operations were under way.
+        if (loads_.current() <= why.used && !pay_for_retry()) {
+            give_up(key, why, "the budget for retries is spent");
+        }
+        if (known && !std::exchange(why.hurried, true)) {
+            return;
         }
         const detail::drawn draws{&with_.surroundings.draw};
         const std::chrono::nanoseconds wait = with_.before_retry.delay(why.retries, draws);

@@ -60,7 +60,8 @@ struct refresh_options {
     unsigned hops = 5;
     /// Before a retry, so that callers who were refused together do not come back together.
     backoff before_retry{std::chrono::milliseconds{2}, std::chrono::milliseconds{250}};
-    /// Retries of all operations: apart from the budgets for timeouts and throttling.
+    /// Retries of all operations: apart from the budgets for timeouts and throttling. A retry by a
+    /// newer table than the one that was refused is free.
     retry_budget::options budget{};
     /// The user's own selectors, to decode the table with.
     selector_registry selectors{};
