@@ -9,6 +9,7 @@ A row has one line, so that the C++ tests can read it without a JSON library. To
 inputs and run --write; a row that was there before must not change: its data is stored somewhere.
 """
 
+import base64
 import json
 import pathlib
 import sys
@@ -86,8 +87,18 @@ def table_stamp_row(row):
     return row | {"stamp": f"{table['epoch']}-{routing_row(table)['fingerprint']}"}
 
 
+def routed_id_row(row):
+    packed = bytes([1]) + xxhash.xxh3_64_digest(bytes.fromhex(row["key_hex"]), seed=0)
+    packed += varint(row["scheme"]) + varint(row["bucket"])
+    slot = xxhash.xxh3_64_intdigest(bytes.fromhex(row["partition_key_hex"]), seed=0) & 0xFFFFF
+    packed += slot.to_bytes(3, "big")
+    result = bytes.fromhex(row["local_hex"]) + b"~" + base64.urlsafe_b64encode(packed).rstrip(b"=")
+    return row | {"text_hex": result.hex()}
+
+
 FILES = {
     "placement.json": {"buckets": bucket_row, "slots": slot_row},
+    "routed_ids.json": {"ids": routed_id_row},
     "routing.json": {"tables": routing_row},
     "stamps.json": {"schemes": scheme_stamp_row, "tables": table_stamp_row},
 }

@@ -16,11 +16,13 @@
 #include <shardweave/place/file_source.hpp>
 #include <shardweave/place/joined_key.hpp>
 #include <shardweave/place/key_format.hpp>
+#include <shardweave/place/locate.hpp>
 #include <shardweave/place/map_source.hpp>
 #include <shardweave/place/partition_key.hpp>
 #include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/refresh.hpp>
 #include <shardweave/place/refresh_options.hpp>
+#include <shardweave/place/routed_id.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/routing_codec.hpp>
 #include <shardweave/place/routing_table.hpp>

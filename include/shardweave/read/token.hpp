@@ -5,12 +5,12 @@
 /// Page tokens: a cursor as text for a client, and back.
 
 #include <shardweave/core/bytes.hpp>
+#include <shardweave/core/detail/base64url.hpp>
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/read/cursor.hpp>
-#include <shardweave/read/detail/base64url.hpp>
 
 #include <concepts>
 #include <cstdint>

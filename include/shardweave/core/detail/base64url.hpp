@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#ifndef SHARDWEAVE_READ_DETAIL_BASE64URL_HPP
-#define SHARDWEAVE_READ_DETAIL_BASE64URL_HPP
+#ifndef SHARDWEAVE_CORE_DETAIL_BASE64URL_HPP
+#define SHARDWEAVE_CORE_DETAIL_BASE64URL_HPP
 
 /// base64url (RFC 4648, section 5) without padding, strict: one text for each byte string.
 
