@@ -107,9 +107,14 @@ public:
     /// Throws `errc::limit_exceeded` for a key over `limits::key_bytes`, and `errc::ambiguous_key`
     /// for one that reads as another key's bucket. O(length); a glance for most keys.
     void check(std::string_view key) const {
-        if (key.size() > limits::key_bytes || !surely_plain(key)) {
+        if (!surely_valid(key)) {
             check_closely(key);
         }
+    }
+
+    /// True only for keys that `check` accepts, and for most of them: a glance.
+    [[nodiscard]] bool surely_valid(std::string_view key) const noexcept {
+        return key.size() <= limits::key_bytes && surely_plain(key);
     }
 
     /// Appends the partition key's text to any container of characters, such as a stack buffer

@@ -14,20 +14,23 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <ranges>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
 
-/// Where an item goes, without texts: what a `placement` says, in numbers.
+/// Where an item goes, without texts: what a `placement` says, in numbers. All but the bucket are
+/// those of the table that was asked.
 struct route {
     slot_index slot;
     bucket_index bucket;
     /// The shard's place in the map's `names()`.
     std::uint32_t shard_number = 0;
-    /// The scheme that says so. Belongs to the table.
-    const bucket_scheme* scheme = nullptr;
+    /// For `prepared_table::scheme_of`: the scheme that says so.
+    std::uint32_t scheme_number = 0;
 };
 
 namespace detail {
@@ -49,89 +52,127 @@ private:
 
 }  // namespace detail
 
-/// What a router publishes: a routing table and its index of keys with their own schemes. An
+/// What a router publishes: a routing table with its index of keys with their own schemes. An
 /// ordinary key costs one hash, a hot one two, and nothing is allocated. Safe to share between
 /// threads.
 class prepared_table {
 public:
-    /// O(slots of the keys with their own schemes): their buckets are hashed here, once.
+    /// O(slots + buckets of the keys with their own schemes): these are hashed here, once.
     explicit prepared_table(routing_table table)
         : table_(std::move(table)), hot_(table_.schemes(), table_.format(), table_.shards()),
-          ordinary_(&table_.schemes().ordinary().writer()),
-          ordinary_is_plain_(ordinary_->buckets() == 1 &&
-                             table_.format().plain(bucket_index{0}, 1)) {}
+          owners_(table_.shards().owners()) {
+        static_assert(limits::shards <= closer);
+        if (ordinary().buckets() != 1 || !table_.format().plain(bucket_index{0}, 1)) {
+            for (std::uint32_t& owner : owners_) {
+                owner |= closer;
+            }
+        }
+        for (const auto& hot : hot_.entries() | std::views::drop(1)) {
+            owners_[table_.shards().slot_of(hot.key_text()).value()] |= closer;
+        }
+    }
     prepared_table(const prepared_table&) = delete;
     prepared_table& operator=(const prepared_table&) = delete;
 
     [[nodiscard]] const routing_table& table() const noexcept { return table_; }
 
     /// Where a new item is written; the same as `routing_table::place`, and throws the same.
-    [[nodiscard]] route route_of(std::string_view key, const id_bytes& id) const {
-        return route_by(key, [&](const bucket_scheme& scheme) { return scheme.select(id.view()); });
+    /// The id is whatever `id_bytes` takes, and is looked at only when the key has several buckets.
+    template <class Id>
+    [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) const {
+        const std::uint64_t hash = stable_hash64(key);
+        const slot_index slot = table_.shards().slot_by(hash);
+        const std::uint32_t owner = owners_[slot.value()];
+        if (owner >= closer || !table_.format().surely_valid(key)) [[unlikely]] {
+            return closer_route(key, id, hash);
+        }
+        return {slot, bucket_index{0}, owner, 0};
     }
     template <std::uniform_random_bit_generator Generator>
     [[nodiscard]] route route_of(std::string_view key, const id_bytes& id,
                                  Generator& generator) const {
-        return route_by(
-            key, [&](const bucket_scheme& scheme) { return scheme.select(id.view(), generator); });
+        const std::uint64_t hash = stable_hash64(key);
+        if (const auto* hot = hot_.find(key, hash)) {
+            return hot_route(*hot, hot->writer->select(id.view(), generator));
+        }
+        table_.format().check(key);
+        return ordinary_route(key, hash, ordinary().select(id.view(), generator));
+    }
+
+    /// Where a partition key is that was stored with an item. One hash, whatever its key.
+    [[nodiscard]] slot_owner owner_of(std::string_view partition_key_text) const noexcept {
+        return table_.shards().owner_of(partition_key_text);
+    }
+
+    /// The scheme of a route of this table.
+    [[nodiscard]] const bucket_scheme& scheme_of(const route& to) const noexcept {
+        return to.scheme_number == 0 ? ordinary() : *hot_.entries()[to.scheme_number].writer;
     }
 
     /// Appends the partition key's text of a route of this key to any container of characters.
     template <class Buffer>
     void append_partition_key(Buffer& out, std::string_view key, const route& to) const {
-        table_.format().append_to(out, key, to.bucket, to.scheme->buckets());
+        table_.format().append_to(out, key, to.bucket, scheme_of(to).buckets());
     }
 
     /// The route with its texts.
     [[nodiscard]] placement placement_of(std::string_view key, const route& to) const {
-        return {table_.format().render(key, to.bucket, to.scheme->buckets()),
+        const bucket_scheme& scheme = scheme_of(to);
+        return {table_.format().render(key, to.bucket, scheme.buckets()),
                 table_.shards().names()[to.shard_number],
                 to.slot,
                 to.bucket,
-                to.scheme->version(),
-                to.scheme->how(),
+                scheme.version(),
+                scheme.how(),
                 table_.epoch()};
     }
 
 private:
-    template <class Select>
-    [[nodiscard]] route route_by(std::string_view key, const Select& select) const {
-        const std::uint64_t hash = stable_hash64(key, 0);
+    /// Set in the owners of all slots where a key may need more than its own hash: where a key with
+    /// its own scheme belongs by its hash; everywhere, when ordinary keys are not written plainly.
+    static constexpr std::uint32_t closer = 1U << 31U;
+
+    // The longer ways are out of line, and end in calls, so that the short ones are short.
+    [[nodiscard, gnu::always_inline]] route closer_route(std::string_view key, const id_bytes& id,
+                                                         std::uint64_t hash) const {
+        if (const auto* hot = hot_.glance(key, hash)) [[likely]] {
+            return hot_route(*hot, hot->calculate(id.view()));
+        }
+        return farther_route(key, id, hash);
+    }
+    [[nodiscard, gnu::noinline]] route farther_route(std::string_view key, const id_bytes& id,
+                                                     std::uint64_t hash) const {
         if (const auto* hot = hot_.find(key, hash)) {
-            const bucket_index bucket = select(*hot->writer);
-            return at(hot->slots[bucket.value()], bucket, *hot->writer);
+            return hot_route(*hot, hot->writer->select(id.view()));
         }
         table_.format().check(key);
-        if (ordinary_is_plain_) {
-            return at(plain_slot(hash), bucket_index{0}, *ordinary_);
-        }
-        return ordinary_route(key, hash, select(*ordinary_));
+        return ordinary_route(key, hash, ordinary().select(id.view()));
     }
 
-    [[nodiscard]] std::uint32_t plain_slot(std::uint64_t hash) const noexcept {
-        return static_cast<std::uint32_t>(hash) & (table_.shards().slots() - 1);
+    [[nodiscard]] static route hot_route(const detail::hot_keys::entry& hot,
+                                         bucket_index bucket) noexcept {
+        const slot_owner at = hot.owners[bucket.value()];
+        return {at.slot, bucket, at.shard_number, hot.number};
     }
-
-    [[nodiscard]] route at(std::uint32_t slot, bucket_index bucket,
-                           const bucket_scheme& scheme) const noexcept {
-        const slot_index index{slot};
-        return {index, bucket, table_.shards().owner_number(index), &scheme};
-    }
-
     [[nodiscard]] route ordinary_route(std::string_view key, std::uint64_t hash,
                                        bucket_index bucket) const {
-        if (table_.format().plain(bucket, ordinary_->buckets())) {
-            return at(plain_slot(hash), bucket, *ordinary_);
+        const shard_map& shards = table_.shards();
+        slot_index slot = shards.slot_by(hash);
+        if (!table_.format().plain(bucket, ordinary().buckets())) {
+            detail::key_buffer text;
+            table_.format().append_to(text, key, bucket, ordinary().buckets());
+            slot = shards.slot_of(text.view());
         }
-        detail::key_buffer text;
-        table_.format().append_to(text, key, bucket, ordinary_->buckets());
-        return at(table_.shards().slot_of(text.view()).value(), bucket, *ordinary_);
+        return {slot, bucket, shards.owner_number(slot), 0};
+    }
+
+    [[nodiscard]] const bucket_scheme& ordinary() const noexcept {
+        return table_.schemes().ordinary().writer();
     }
 
     routing_table table_;
     detail::hot_keys hot_;
-    const bucket_scheme* ordinary_;
-    bool ordinary_is_plain_;
+    std::vector<std::uint32_t> owners_;
 };
 
 }  // namespace v1

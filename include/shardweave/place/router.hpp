@@ -7,6 +7,7 @@
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/detail/succession.hpp>
+#include <shardweave/place/detail/thread_tables.hpp>
 #include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/routing_table.hpp>
 
@@ -18,6 +19,7 @@
 #include <optional>
 #include <ranges>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,8 +53,8 @@ public:
         explicit reader(const router&&) = delete;
 
         /// The current table; valid until the handle's next call.
-        [[nodiscard]] const prepared_table& current() {
-            if (router_->version_.load(std::memory_order_acquire) != seen_) {
+        [[nodiscard, gnu::always_inline]] const prepared_table& current() {
+            if (router_->version_.load(std::memory_order_acquire) != seen_) [[unlikely]] {
                 refresh();
             }
             return *held_;
@@ -60,7 +62,8 @@ public:
         [[nodiscard]] const routing_table& table() { return current().table(); }
 
         /// Where a new item is written: no lock, no allocation, one hash for an ordinary key.
-        [[nodiscard]] route route_of(std::string_view key, const id_bytes& id) {
+        template <class Id>
+        [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) {
             return current().route_of(key, id);
         }
 
@@ -71,7 +74,7 @@ public:
         }
 
     private:
-        void refresh() {
+        [[gnu::noinline, gnu::cold]] void refresh() {
             const auto old = std::move(held_);  // dies after the lock
             const std::scoped_lock lock{router_->mutex_};
             held_ = router_->current_;
@@ -121,20 +124,40 @@ public:
         }
     }
 
+    /// Where a new item is written, in numbers; see `prepared_table::route_of`. As fast as by a
+    /// `reader`, but for finding what the thread saw last: no lock, no allocation.
+    template <class Id>
+    [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) const {
+        return here([&](const prepared_table& now) { return now.route_of(key, id); });
+    }
     /// The current table's answers: see `routing_table`.
     [[nodiscard]] placement place(std::string_view key, const id_bytes& id) const {
-        return pin()->place(key, id);
+        return here([&](const prepared_table& now) {
+            return now.placement_of(key, now.route_of(key, id));
+        });
     }
     [[nodiscard]] std::vector<placement> candidates(std::string_view key,
                                                     const id_bytes& id) const {
-        return pin()->candidates(key, id);
+        return here([&](const prepared_table& now) { return now.table().candidates(key, id); });
     }
     [[nodiscard]] std::vector<target> targets(std::string_view key) const {
-        return pin()->targets(key);
+        return here([&](const prepared_table& now) { return now.table().targets(key); });
     }
     template <std::ranges::input_range Range>
     [[nodiscard]] std::vector<shard_batch> group(Range&& items) const {
         return pin()->group(std::forward<Range>(items));
+    }
+    [[nodiscard]] shardweave::epoch epoch() const {
+        return here([](const prepared_table& now) { return now.table().epoch(); });
+    }
+
+    /// Lets go of the table that this thread keeps for the calls above. A thread that lies idle
+    /// keeps an old table alive otherwise, until it ends.
+    void release() const noexcept {
+        detail::seen_table* const seen = detail::seen_by_thread(identity_.get());
+        if (seen != nullptr && !seen->busy) {
+            *seen = {};
+        }
     }
 
 private:
@@ -165,6 +188,38 @@ private:
         return current_;
     }
 
+    /// `use` with the current table, as the thread saw it last. A call from within `use`, and one
+    /// from a thread that is ending, takes the table by a lock.
+    template <class Use>
+    [[gnu::always_inline]] std::invoke_result_t<const Use&, const prepared_table&>
+    here(const Use& use) const {
+        detail::seen_table* const seen = detail::seen_by_thread(identity_.get());
+        if (seen == nullptr || seen->busy) [[unlikely]] {
+            return use(*current());
+        }
+        if (seen->version != version_.load(std::memory_order_acquire) ||
+            seen->identity != identity_) [[unlikely]] {
+            look(*seen);
+        }
+        struct in_use {
+            bool& busy;
+            explicit in_use(bool& flag) noexcept : busy(flag) { busy = true; }
+            ~in_use() { busy = false; }
+            in_use(const in_use&) = delete;
+            in_use& operator=(const in_use&) = delete;
+        } const guard{seen->busy};
+        return use(*seen->held);
+    }
+
+    [[gnu::noinline, gnu::cold]] void look(detail::seen_table& seen) const {
+        const auto old = std::move(seen.held);  // dies after the lock
+        const std::scoped_lock lock{mutex_};
+        seen.identity = identity_;
+        seen.held = current_;
+        seen.version = version_.load(std::memory_order_relaxed);
+    }
+
+    std::shared_ptr<const char> identity_ = std::make_shared<const char>();
     mutable std::mutex mutex_;
     std::shared_ptr<const prepared_table> current_;
     /// Changes with `current_`, under the lock. Alone on its cache line, which every reader looks

@@ -24,6 +24,13 @@
 namespace shardweave {
 inline namespace v1 {
 
+/// Where a partition key is, in numbers.
+struct slot_owner {
+    slot_index slot;
+    /// The shard's place in the map's `names()`.
+    std::uint32_t shard_number = 0;
+};
+
 /// A complete map from slots to shards: every slot has exactly one owner, and every owner exists.
 /// Servers come and go by slots changing owner; the number of slots never changes. A value.
 class shard_map {
@@ -110,7 +117,8 @@ public:
     /// count, an empty name or one given twice, and `errc::incomplete_map` for an owner that is not
     /// there.
     shard_map(std::vector<std::string> names, std::vector<std::uint32_t> owners)
-        : names_(std::move(names)), owners_(std::move(owners)) {
+        : names_(std::move(names)), owners_(std::move(owners)),
+          last_slot_(static_cast<std::uint32_t>(owners_.size()) - 1) {
         check_slots(owners_.size());
         if (names_.empty() || names_.size() > limits::shards) {
             throw failure{errc::invalid_map,
@@ -142,8 +150,12 @@ public:
 
     /// The slot of a partition key's text.
     [[nodiscard]] slot_index slot_of(std::string_view partition_key_text) const noexcept {
-        return slot_index{static_cast<std::uint32_t>(stable_hash64(partition_key_text, 0)) &
-                          (slots() - 1)};
+        return slot_by(stable_hash64(partition_key_text));
+    }
+
+    /// The slot of a partition key whose hash with seed 0 is known already.
+    [[nodiscard]] slot_index slot_by(std::uint64_t hash) const noexcept {
+        return slot_index{static_cast<std::uint32_t>(hash) & last_slot_};
     }
 
     /// The slot's owner. Requires `slot` < `slots()`.
@@ -155,9 +167,13 @@ public:
         return owners_[slot.value()];
     }
 
-    [[nodiscard]] std::uint32_t slots() const noexcept {
-        return static_cast<std::uint32_t>(owners_.size());
+    /// The slot of a partition key's text, and its owner's number.
+    [[nodiscard]] slot_owner owner_of(std::string_view partition_key_text) const noexcept {
+        const slot_index slot = slot_of(partition_key_text);
+        return {slot, owner_number(slot)};
     }
+
+    [[nodiscard]] std::uint32_t slots() const noexcept { return last_slot_ + 1; }
     [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
     [[nodiscard]] const std::vector<std::uint32_t>& owners() const noexcept { return owners_; }
 
@@ -213,6 +229,7 @@ private:
 
     std::vector<std::string> names_;
     std::vector<std::uint32_t> owners_;
+    std::uint32_t last_slot_;
 };
 
 }  // namespace v1
