@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -126,7 +127,7 @@ private:
     void consider(const bucket_scheme& scheme, bucket_index bucket) {
         const key_format& format = table_->format();
         const auto identity = format.identity(bucket, scheme.buckets());
-        if (!seen_.insert(identity)) {
+        if (!seen_.insert(identity).second) {
             return;
         }
         if (key_) {
@@ -154,7 +155,7 @@ private:
     const scheme_history* history_;
     std::optional<std::string_view> key_;
     const bucket_scheme* own_;
-    bucket_set seen_;
+    std::set<std::uint64_t> seen_;
     located found_;
 };
 
