@@ -29,6 +29,7 @@
 #include <shardweave/place/scheme.hpp>
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/selector.hpp>
+#include <shardweave/place/shard_groups.hpp>
 #include <shardweave/place/shard_map.hpp>
 #include <shardweave/place/stale_route.hpp>
 #include <shardweave/place/table_stamp.hpp>

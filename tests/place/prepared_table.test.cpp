@@ -3,10 +3,13 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "support/allocated.hpp"
 #include "support/failing.hpp"
 #include "support/generate.hpp"
 
@@ -89,4 +92,68 @@ TEST_CASE("keys that share a hash are told apart", "[prepared_table]") {
         wrong += prepared.route_of(key, i).slot != table.place(key, i).slot ? 1U : 0U;
     }
     CHECK(wrong == 0);
+}
+
+TEST_CASE("hot keys of every length are told apart from keys like them", "[prepared_table]") {
+    // Lengths around the words by which they are compared, and one byte changed at each place.
+    for (std::size_t size = 0; size != 80; ++size) {
+        const std::string key(size, 'k');
+        const routing_table table{scheme_table{calculated(1)}.with(key, calculated(16)),
+                                  shard_map::single("db0", 1)};
+        const prepared_table prepared{table};
+        CAPTURE(size);
+        CHECK(prepared.scheme_of(prepared.route_of(key, 7)).buckets() == 16);
+        for (std::size_t at = 0; at != size; ++at) {
+            std::string other = key;
+            other[at] = 'K';
+            CHECK(prepared.scheme_of(prepared.route_of(other, 7)).buckets() == 1);
+        }
+        CHECK(prepared.scheme_of(prepared.route_of(key + "k", 7)).buckets() == 1);
+    }
+}
+
+TEST_CASE("a bucket count's reciprocal gives exact remainders", "[prepared_table]") {
+    INFO(test_support::replay());
+    test_support::generator any;
+    for (std::uint32_t divisor = 1; divisor <= limits::buckets; ++divisor) {
+        const std::uint64_t reciprocal = detail::reciprocal(divisor);
+        std::vector<std::uint32_t> numbers{0,
+                                           1,
+                                           divisor - 1,
+                                           divisor,
+                                           0xffffffffU,
+                                           0x80000000U,
+                                           0xffffffffU / divisor * divisor,
+                                           0xffffffffU / divisor * divisor - 1};
+        for (int i = 0; i != 50; ++i) {
+            numbers.push_back(static_cast<std::uint32_t>(any()));
+        }
+        for (const std::uint32_t number : numbers) {
+            if (detail::remainder(number, divisor, reciprocal) != number % divisor) {
+                CAPTURE(number, divisor);
+                REQUIRE(detail::remainder(number, divisor, reciprocal) == number % divisor);
+            }
+        }
+    }
+    SUCCEED();
+}
+
+TEST_CASE("a route allocates nothing", "[prepared_table]") {
+    const prepared_table prepared{
+        routing_table{scheme_table{calculated(4)}.with("hot-author", calculated(16)),
+                      shard_map::even({"db0", "db1"})}};
+    const prepared_table plain{routing_table{
+        scheme_table{calculated(1)}.with("hot-author", random(16)), shard_map::single("db0")}};
+    std::vector<std::string> keys{"hot-author", "a", "author-981", std::string(1'900, 'k')};
+    std::uint64_t sum = plain.route_of("hot-author", 1).slot.value();  // seeds the thread's draws
+    const std::size_t before = test_support::allocated_bytes;
+    for (int round = 0; round != 100; ++round) {
+        for (const std::string& key : keys) {
+            sum += prepared.route_of(key, round).slot.value();
+            sum += plain.route_of(key, "post-1").slot.value();
+            sum += plain.owner_of(key).slot.value();
+        }
+    }
+    CHECK(test_support::allocated_bytes == before);
+    CHECK(sum != 0);
 }

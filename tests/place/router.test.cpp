@@ -324,3 +324,129 @@ TEST_CASE("handles of four threads see whole tables while tables are published b
     }
     CHECK_FALSE(fell.load());
 }
+
+namespace {
+
+/// A selector that routes by the same router while it is asked, and publishes in between.
+struct nested_selector {
+    router** routes;
+    [[nodiscard]] std::string_view name() const { return "nested"; }
+    [[nodiscard]] bucket_index select(std::string_view, std::uint32_t buckets,
+                                      std::uint64_t) const {
+        if (*routes != nullptr) {
+            router& inner = **routes;
+            const std::uint64_t now = inner.epoch().value();
+            std::ignore = inner.publish(inner.pin()->with_shards(inner.pin()->shards()));
+            CHECK(inner.place("ordinary", 1).epoch == epoch{now + 1});
+            inner.release();
+        }
+        return bucket_index{buckets - 1};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a router's own calls answer by the current table", "[router]") {
+    router routes{table(1)};
+    CHECK(routes.place("author-981", 7).epoch == epoch{1});
+    CHECK(routes.targets("author-981").size() == 1);
+    std::ignore =
+        routes.publish(table(2, scheme_table{calculated(1)}.grow("author-981", calculated(8))));
+    CHECK(routes.epoch() == epoch{2});
+    CHECK(routes.place("author-981", 7).epoch == epoch{2});
+    CHECK(routes.targets("author-981").size() == 9);
+    CHECK(routes.candidates("author-981", 7).size() == 2);
+    const route to = routes.route_of("author-981", 7);
+    CHECK(to.bucket == routes.pin()->place("author-981", 7).bucket);
+    CHECK(to.slot == routes.pin()->place("author-981", 7).slot);
+}
+
+TEST_CASE("routers do not see one another's tables", "[router]") {
+    // More routers than a thread keeps tables of, alive and dead, at addresses that are used again.
+    for (std::uint64_t round = 0; round != 50; ++round) {
+        std::vector<std::unique_ptr<router>> all;
+        for (std::uint64_t at = 1; at != 12; ++at) {
+            all.push_back(std::make_unique<router>(table(100 * round + at)));
+        }
+        for (int turn = 0; turn != 3; ++turn) {
+            for (std::uint64_t at = 1; at != 12; ++at) {
+                CHECK(all[at - 1]->place("k", 1).epoch == epoch{100 * round + at});
+            }
+        }
+    }
+}
+
+TEST_CASE("a router lets go of a thread's table when told", "[router]") {
+    router routes{table(1)};
+    std::weak_ptr<const routing_table> first = routes.pin();
+    std::ignore = routes.place("k", 1);
+    std::ignore = routes.publish(table(2));
+    CHECK_FALSE(first.expired());
+    routes.release();
+    CHECK(first.expired());
+    CHECK(routes.place("k", 1).epoch == epoch{2});
+}
+
+TEST_CASE("a call within a call does not pull the table away", "[router]") {
+    router* within = nullptr;
+    router routes{table(
+        1, scheme_table{calculated(1)}.with("nested", selected_by(nested_selector{&within}, 4)))};
+    within = &routes;
+    const placement outer = routes.place("nested", 1);
+    CHECK(outer.epoch == epoch{1});
+    CHECK(outer.bucket == bucket_index{3});
+    CHECK(routes.epoch() == epoch{2});
+    within = nullptr;
+}
+
+TEST_CASE("a thread that is ending can still route", "[router][threads]") {
+    router routes{table(1)};
+    std::atomic<std::uint64_t> seen{0};
+    struct late {
+        router* routes = nullptr;
+        std::atomic<std::uint64_t>* seen = nullptr;
+        ~late() {
+            if (routes != nullptr) {
+                *seen = routes->place("k", 1).epoch.value();
+                routes->release();
+            }
+        }
+    };
+    std::thread{[&] {
+        // Constructed before the thread's tables, so that it is destroyed after them.
+        thread_local late at_end;
+        at_end.routes = &routes;
+        at_end.seen = &seen;
+        std::ignore = routes.place("k", 1);
+    }}.join();
+    CHECK(seen == 1);
+}
+
+TEST_CASE("threads route without handles while tables are published back to back",
+          "[router][threads]") {
+    router routes{table(1)};
+    std::atomic<bool> over{false};
+    std::atomic<int> fallen{0};
+    std::vector<std::thread> readers;
+    for (int i = 0; i != 4; ++i) {
+        readers.emplace_back([&] {
+            std::uint64_t last = 0;
+            while (!over) {
+                const std::uint64_t now = routes.place("author-1", 7).epoch.value();
+                fallen += now < last ? 1 : 0;
+                last = now;
+                std::ignore = routes.route_of("author-2", 7);
+            }
+        });
+    }
+    const std::uint64_t publishes = test_support::scaled(2'000);
+    for (std::uint64_t at = 2; at != publishes; ++at) {
+        std::ignore = routes.publish(table(at));
+    }
+    over = true;
+    for (std::thread& each : readers) {
+        each.join();
+    }
+    CHECK(fallen == 0);
+    CHECK(routes.place("author-1", 7).epoch == epoch{publishes - 1});
+}
