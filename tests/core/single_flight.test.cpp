@@ -384,3 +384,38 @@ TEST_CASE("no outcome is of a flight that began before the ticket, and no two fl
     CHECK(thrown != 0);
     CHECK(static_cast<std::uint64_t>(counter) <= 8 * rounds);
 }
+
+TEST_CASE("flights that are overtaken while they land give nobody an outcome before its ticket",
+          "[single_flight][threads]") {
+    // Work takes about as long as it may: some flights land just when they are overtaken.
+    INFO(test_support::replay());
+    flights slot{{.at_most = 100us}};
+    std::atomic<int> old{0};
+    std::atomic<int> nothing{0};
+    std::atomic<int> worked{0};
+    const std::size_t rounds = test_support::scaled(500);
+    std::vector<std::thread> threads;
+    for (std::uint64_t number = 0; number != 6; ++number) {
+        threads.emplace_back([&, number] {
+            test_support::generator draw{test_support::seed() + number};
+            for (std::size_t i = 0; i != rounds; ++i) {
+                const auto ticket = draw.chance(50) ? slot.joining() : slot.fresh();
+                const auto end = slot.run(ticket, {}, [&](std::uint64_t flight) {
+                    ++worked;
+                    std::this_thread::sleep_for(std::chrono::microseconds{draw.below(200U)});
+                    return static_cast<int>(flight);
+                });
+                nothing += !end.value;
+                old += end.flight <= ticket.after ||
+                       (end.value && static_cast<std::uint64_t>(*end.value) != end.flight);
+            }
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(old == 0);
+    CHECK(nothing == 0);
+    CHECK(worked > 0);
+    CHECK(static_cast<std::size_t>(worked) <= 6 * rounds);
+}
