@@ -10,6 +10,7 @@ inputs and run --write; a row that was there before must not change: its data is
 """
 
 import base64
+import datetime
 import json
 import pathlib
 import sys
@@ -20,6 +21,8 @@ except ImportError:
     print("the Python module xxhash is not installed: scripts/setup.sh test")
     sys.exit(77)
 
+EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+DAY_OF_2000 = datetime.date(2000, 1, 1).toordinal()
 VECTORS = pathlib.Path(__file__).parent.parent / "tests" / "vectors"
 
 
@@ -39,6 +42,16 @@ def slot_row(row):
     return result
 
 
+def window_row(row):
+    minute = int(row["time"]) // 60_000 // row["minutes"] * row["minutes"]
+    day, minute = divmod(minute, 1440)
+    # Python's calendar has no year 0: the days of 400 years come again and again.
+    era, day = divmod(day + (EPOCH_DAY - DAY_OF_2000) + 5 * 146_097, 146_097)
+    date = datetime.date.fromordinal(DAY_OF_2000 + day)
+    text = f"@{date.year - 2000 + 400 * era:04}{date:%m%d}T{minute // 60:02}{minute % 60:02}Z"
+    return {"window": text, "minutes": row["minutes"], "time": row["time"]}
+
+
 def varint(value):
     out = bytearray()
     while value >= 0x80:
@@ -52,33 +65,47 @@ def text(value):
     return varint(len(value)) + value
 
 
-def history(schemes):
-    """Each scheme: version, selection, buckets, seed, state and, if it is a custom one, its name."""
+YEAR_0 = -62_167_219_200_000  # 0000-01-01T00:00Z, in milliseconds since 1970
+
+
+def form(*histories):
+    """2 where a scheme has time windows or a since, which it says after its state; else 1."""
+    return 2 if any(len(scheme) >= 7 for schemes in histories for scheme in schemes) else 1
+
+
+def history(schemes, version):
+    """Each scheme: version, selection, buckets, seed, state; width in minutes and since in milliseconds (null:
+    none) where one of them is; and, if it is a custom one, its name at the end."""
     out = varint(len(schemes))
-    for version, selection, buckets, seed, state, *name in schemes:
-        out += varint(version) + bytes([selection]) + varint(buckets) + varint(int(seed)) + bytes([state])
+    for number, selection, buckets, seed, state, *more in schemes:
+        out += varint(number) + bytes([selection]) + varint(buckets) + varint(int(seed)) + bytes([state])
         if selection == 3:
-            out += text(name[0].encode())
+            out += text(more.pop().encode())
+        if version == 2:
+            width, since = more or (0, None)
+            out += varint(width) + varint(0 if since is None else int(since) - YEAR_0 + 1)
     return out
 
 
 def routing_row(row):
-    body = b"SWRT" + varint(1) + varint(int(row["epoch"])) + bytes([row["suffix"]]) + text(row["format"].encode())
+    version = form(row["ordinary"], *row["own"].values())
+    body = b"SWRT" + varint(version) + varint(int(row["epoch"])) + bytes([row["suffix"]]) + text(row["format"].encode())
     body += varint(len(row["owners"]).bit_length() - 1) + varint(len(row["shards"]))
     body += b"".join(text(shard.encode()) for shard in row["shards"])
     body += b"".join(varint(owner) for owner in row["owners"])
-    body += history(row["ordinary"])
+    body += history(row["ordinary"], version)
     own = sorted((bytes.fromhex(key), schemes) for key, schemes in row["own"].items())
-    body += varint(len(own)) + b"".join(text(key) + history(schemes) for key, schemes in own)
+    body += varint(len(own)) + b"".join(text(key) + history(schemes, version) for key, schemes in own)
     fingerprint = xxhash.xxh3_128_digest(body, seed=0)
     return row | {"bytes": (body + fingerprint).hex(), "fingerprint": fingerprint.hex()}
 
 
 def scheme_stamp_row(row):
     """A scheme's fingerprint: of the key format and a history of this one scheme, writable."""
-    version = row["scheme"][0]
-    body = b"SWSC" + varint(1) + bytes([row["suffix"]]) + text(row["format"].encode()) + history([row["scheme"]])
-    return row | {"stamp": f"{version}-{xxhash.xxh3_128_hexdigest(body, seed=0)}"}
+    schemes = [row["scheme"]]
+    body = b"SWSC" + varint(form(schemes)) + bytes([row["suffix"]]) + text(row["format"].encode())
+    body += history(schemes, form(schemes))
+    return row | {"stamp": f"{row['scheme'][0]}-{xxhash.xxh3_128_hexdigest(body, seed=0)}"}
 
 
 def table_stamp_row(row):
@@ -97,7 +124,7 @@ def routed_id_row(row):
 
 
 FILES = {
-    "placement.json": {"buckets": bucket_row, "slots": slot_row},
+    "placement.json": {"buckets": bucket_row, "slots": slot_row, "windows": window_row},
     "routed_ids.json": {"ids": routed_id_row},
     "routing.json": {"tables": routing_row},
     "stamps.json": {"schemes": scheme_stamp_row, "tables": table_stamp_row},

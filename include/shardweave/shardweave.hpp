@@ -19,6 +19,7 @@
 #include <shardweave/place/locate.hpp>
 #include <shardweave/place/map_source.hpp>
 #include <shardweave/place/partition_key.hpp>
+#include <shardweave/place/placement.hpp>
 #include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/refresh.hpp>
 #include <shardweave/place/refresh_options.hpp>
@@ -27,12 +28,14 @@
 #include <shardweave/place/routing_codec.hpp>
 #include <shardweave/place/routing_table.hpp>
 #include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_history.hpp>
 #include <shardweave/place/scheme_table.hpp>
 #include <shardweave/place/selector.hpp>
 #include <shardweave/place/shard_groups.hpp>
 #include <shardweave/place/shard_map.hpp>
 #include <shardweave/place/stale_route.hpp>
 #include <shardweave/place/table_stamp.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/cursor.hpp>

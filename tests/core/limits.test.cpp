@@ -8,11 +8,14 @@
 using shardweave::limits;
 
 TEST_CASE("the longest key with the longest suffix fits the narrowest store", "[limits]") {
-    // 2,048 bytes of partition key in DynamoDB; four digits of bucket in place of the two fields.
+    // 2,048 bytes of partition key in DynamoDB; four digits of bucket and a window in place of the two
+    // fields.
     constexpr std::size_t fields = sizeof("{key}{bucket}") - 1;
     constexpr std::size_t digits = 4;
     STATIC_REQUIRE(limits::buckets <= 10'000);
-    STATIC_REQUIRE(limits::key_bytes + limits::key_format_bytes - fields + digits <= 2'048);
+    constexpr std::size_t window = sizeof("@20261130T0000Z") - 1;
+    STATIC_REQUIRE(limits::key_bytes + limits::key_format_bytes - fields + digits + window <=
+                   2'048);
 }
 
 TEST_CASE("the limits agree with each other", "[limits]") {

@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,6 +18,7 @@
 #include "support/generate.hpp"
 #include "support/selectors.hpp"
 #include "support/tables.hpp"
+#include "support/timed_tables.hpp"
 #include "support/vectors.hpp"
 
 using namespace shardweave;
@@ -75,7 +77,29 @@ std::map<std::string, routing_table> golden_tables() {
                                                {.epoch = epoch{~std::uint64_t{0}},
                                                 .format = key_format{key_format::standard,
                                                                      suffix::unless_zero}}});
+    using namespace std::chrono;
+    tables.emplace(
+        "times",
+        routing_table{
+            scheme_table{scheme_history{calculated(4)}
+                             .grown(calculated(8, {.since = sys_days{year{1970} / 1 / 1}}))
+                             .retired(version(1))
+                             .grown(time_windowed(
+                                 days{1}, calculated(8, {.since = sys_days{year{2026} / 11 / 30} +
+                                                                  milliseconds{1}})))}
+                .with("first",
+                      time_windowed(minutes{1}, random(1, {.since = sys_days{year{0} / 1 / 1}})))
+                .with("last", time_windowed(minutes{limits::window_minutes},
+                                            selected_by(java_hash{}, 2,
+                                                        {.since = sys_days{year{9999} / 12 / 31} +
+                                                                  milliseconds{86'399'999}}))),
+            shard_map::single("db0", 1)});
     return tables;
+}
+
+/// Some table, with times or without.
+routing_table some_table(test_support::generator& any) {
+    return any.chance(50) ? test_support::any_table(any) : test_support::any_timed_table(any);
 }
 
 }  // namespace
@@ -104,7 +128,7 @@ TEST_CASE("a decoded table is the encoded one and encodes alike", "[routing_code
     INFO(test_support::replay());
     test_support::generator any;
     for (std::size_t round = 0; round != test_support::scaled(2'000); ++round) {
-        const routing_table table = test_support::any_table(any);
+        const routing_table table = some_table(any);
         const std::string bytes = encode(table);
         const routing_table again = decode(bytes, known());
         CAPTURE(round, to_hex(bytes));
@@ -119,7 +143,7 @@ TEST_CASE("tables with the same fingerprint are the same", "[routing_codec]") {
     test_support::generator any;
     std::map<hash128, routing_table> seen;
     for (std::size_t round = 0; round != test_support::scaled(2'000); ++round) {
-        const routing_table table = test_support::any_table(any);
+        const routing_table table = some_table(any);
         const auto [at, added] = seen.emplace(fingerprint(table), table);
         REQUIRE(at->second == table);
     }
@@ -182,11 +206,11 @@ TEST_CASE("an unknown selector is an error that names it, never a guess", "[rout
 
 TEST_CASE("a newer format version is refused, and says which one is read", "[routing_codec]") {
     std::string body = body_of(golden_tables().at("one shard"));
-    body[4] = 2;
+    body[4] = 3;
     const auto newer = test_support::error_of([&] { (void)decode(sealed(body)); });
     CHECK(newer.code == errc::table_malformed);
-    CHECK(newer.detail.find("version 2") != std::string::npos);
-    CHECK(newer.detail.find("version 1") != std::string::npos);
+    CHECK(newer.detail.find("version 3") != std::string::npos);
+    CHECK(newer.detail.find("versions 1 and 2") != std::string::npos);
 }
 
 TEST_CASE("a second writing of the same table is refused", "[routing_codec]") {
@@ -383,6 +407,36 @@ TEST_CASE("a slot whose owner is not there is named, whichever it is", "[routing
     }
 }
 
+TEST_CASE("a table has times exactly in format version 2", "[routing_codec]") {
+    const auto code = [](std::string_view version, std::string_view scheme) {
+        std::string body = "SWRT"s + std::string{version} + "\x01\x01";
+        byte_writer out{body};
+        out.text(key_format::standard);
+        out.raw("\x00\x01\x02"
+                "db"
+                "\x00\x01"s);
+        out.raw(scheme);
+        out.raw("\x00"s);
+        return code_of([&] { (void)decode(sealed(body), known()); });
+    };
+    const std::string scheme = "\x01\x01\x01\x01\x01"s;
+    CHECK(code("\x01", scheme) == errc::ok);
+    CHECK(code("\x02", scheme + "\x01\x01"s) == errc::ok);
+    CHECK(code("\x02", scheme + "\x00\x01"s) == errc::ok);
+    CHECK(code("\x02", scheme + "\x00\x00"s) == errc::table_malformed);  // as version 1 instead
+    CHECK(code("\x02", scheme) == errc::table_malformed);
+    CHECK(code("\x01", scheme + "\x00\x01"s) == errc::table_malformed);
+    CHECK(code("\x00"s, scheme) == errc::table_malformed);
+    CHECK(code("\x03", scheme) == errc::table_malformed);
+    CHECK(code("\x02", scheme + "\x01\x00"s) == errc::invalid_scheme);  // windows since never
+    // The last since, and the one after it; the widest window, and a wider one.
+    CHECK(code("\x02", scheme + "\x00\x80\xf8\x90\x89\xa4\xe0\x47"s) == errc::ok);
+    CHECK(code("\x02", scheme + "\x00\x81\xf8\x90\x89\xa4\xe0\x47"s) == errc::table_malformed);
+    CHECK(code("\x02", scheme + "\x80\x81\x88\x19\x81\x90\xd6\xc7\xc9\xc5\x0e"s) == errc::ok);
+    CHECK(code("\x02", scheme + "\x81\x81\x88\x19\x81\x90\xd6\xc7\xc9\xc5\x0e"s) ==
+          errc::table_malformed);
+}
+
 TEST_CASE("a few hostile bytes cannot ask for much memory", "[routing_codec]") {
     // Else the limits would hold because nothing is counted.
     if (!test_support::counts_allocations) {
@@ -433,7 +487,7 @@ TEST_CASE("hostile bodies never crash, and decode to nothing that encodes otherw
     std::string body;
     for (std::size_t round = 0; round != test_support::scaled(100'000); ++round) {
         if (round % 50 == 0) {
-            body = body_of(test_support::any_table(any));
+            body = body_of(some_table(any));
         }
         std::string hostile = body;
         for (unsigned changes = any.between(1U, 3U); changes != 0 && !hostile.empty(); --changes) {

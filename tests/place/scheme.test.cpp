@@ -3,9 +3,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
+#include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "support/failing.hpp"
 #include "support/generate.hpp"
@@ -19,13 +20,8 @@ namespace {
 
 static_assert(!std::is_convertible_v<std::uint32_t, bucket_scheme>);
 static_assert(!std::is_default_constructible_v<bucket_scheme>);
-static_assert(!std::is_default_constructible_v<scheme_history>);
 static_assert(std::is_nothrow_move_constructible_v<bucket_scheme>);
 static_assert(noexcept(std::declval<bucket_scheme&>() == std::declval<bucket_scheme&>()));
-template <class History>
-concept has_entries = requires(History history) { std::forward<History>(history).entries(); };
-static_assert(has_entries<const scheme_history&>);
-static_assert(!has_entries<scheme_history>, "a loop over a temporary's entries outlives them");
 static_assert(scheme_options{}.seed == 1, "never the slots' seed 0");
 
 scheme_version version(std::uint32_t number) { return scheme_version{number}; }
@@ -88,78 +84,52 @@ TEST_CASE("schemes are equal when every part that places items is", "[scheme]") 
     CHECK(selected_by(java_hash{}, 8) == selected_by(java_hash{}, 8));
 }
 
-TEST_CASE("versions start at 1 and rise by themselves", "[scheme]") {
-    const scheme_history history =
-        scheme_history{calculated(1)}.grown(calculated(8)).grown(random(4));
-    REQUIRE(history.entries().size() == 3);
-    CHECK(history.entries()[0].scheme == calculated(1, {.version = version(1)}));
-    CHECK(history.entries()[1].scheme == calculated(8, {.version = version(2)}));
-    CHECK(history.writer() == random(4, {.version = version(3)}));
-    CHECK(history.entries()[0].state == scheme_state::readable);
-    CHECK(history.entries()[1].state == scheme_state::readable);
-    CHECK(history.entries()[2].state == scheme_state::writable);
-}
+TEST_CASE("windows are whole minutes, and begin somewhere", "[scheme]") {
+    using namespace std::chrono;
+    const sys_days start = sys_days{year{2026} / November / 30};
+    const bucket_scheme bounded = calculated(8, {.since = start});
+    const bucket_scheme daily = time_windowed(days{1}, bounded);
+    CHECK(daily.width() == hours{24});
+    CHECK(daily.since() == start);
+    CHECK(daily.timed());
+    CHECK(daily.held() == time_range{start, sys_days{year{10'000} / 1 / 1}});
+    CHECK(daily.window_at(start + 25h) == start + days{1});
+    CHECK(daily != bounded);
+    CHECK(daily != time_windowed(days{2}, bounded));
+    CHECK(daily != time_windowed(days{1}, calculated(8, {.since = start + days{1}})));
+    CHECK(daily.with_version(version(2)).width() == days{1});
 
-TEST_CASE("a given version is kept, and must be higher than all before it", "[scheme]") {
-    const scheme_history history{calculated(1, {.version = version(5)})};
-    CHECK(history.writer().version() == version(5));
-    CHECK(history.grown(calculated(2)).writer().version() == version(6));
-    CHECK(history.grown(calculated(2, {.version = version(9)})).writer().version() == version(9));
-    CHECK(code_of([&] { (void)history.grown(calculated(2, {.version = version(5)})); }) ==
+    CHECK(bounded.width() == minutes{0});
+    CHECK(bounded.timed());
+    CHECK(bounded != calculated(8));
+    CHECK(bounded.window_at(start) == std::nullopt);
+    CHECK(bounded.held() == time_range{.since = start});
+    CHECK_FALSE(calculated(8).timed());
+    CHECK(calculated(8).held() == time_range{});
+
+    CHECK(code_of([&] { (void)time_windowed(minutes{0}, bounded); }) == errc::invalid_scheme);
+    CHECK(code_of([&] { (void)time_windowed(minutes{-1}, bounded); }) == errc::invalid_scheme);
+    CHECK(time_windowed(minutes{limits::window_minutes}, bounded).timed());
+    CHECK(code_of([&] { (void)time_windowed(minutes{limits::window_minutes + 1}, bounded); }) ==
           errc::invalid_scheme);
-    CHECK(code_of([&] { (void)history.grown(calculated(2, {.version = version(4)})); }) ==
-          errc::invalid_scheme);
-    // After the last version there is no next one, and none starts over.
-    const scheme_history last{calculated(1, {.version = version(0xffffffffU)})};
-    CHECK(code_of([&] { (void)last.grown(calculated(2)); }) == errc::invalid_scheme);
+    CHECK(code_of([&] { (void)time_windowed(minutes::max(), bounded); }) == errc::invalid_scheme);
+    const auto endless = test_support::error_of([] { (void)time_windowed(days{1}, random(8)); });
+    CHECK(endless.code == errc::invalid_scheme);
+    CHECK(endless.detail.find("since") != std::string::npos);
 }
 
-TEST_CASE("growing and retiring leave the value that they start from alone", "[scheme]") {
-    const scheme_history first{calculated(1)};
-    const scheme_history grown = first.grown(calculated(8));
-    CHECK(first == scheme_history{calculated(1)});
-    CHECK(grown != first);
-    (void)grown.retired(version(1));
-    CHECK(grown == first.grown(calculated(8)));
-}
-
-TEST_CASE("only a version that takes no writes is retired", "[scheme]") {
-    const scheme_history history = scheme_history{calculated(1)}.grown(calculated(8));
-    const scheme_history retired = history.retired(version(1));
-    CHECK(retired.entries()[0].state == scheme_state::retired);
-    CHECK(retired.entries()[1].state == scheme_state::writable);
-    CHECK(retired.retired(version(1)) == retired);
-    CHECK(code_of([&] { (void)history.retired(version(2)); }) == errc::invalid_scheme);
-    CHECK(code_of([&] { (void)history.retired(version(3)); }) == errc::invalid_scheme);
-    // A retired version is never used again.
-    CHECK(code_of([&] { (void)retired.grown(calculated(4, {.version = version(1)})); }) ==
-          errc::invalid_scheme);
-}
-
-TEST_CASE("stored entries that no history could have are refused", "[scheme]") {
-    using entry = scheme_history::entry;
-    const auto of = [](std::uint32_t number, scheme_state state) {
-        return entry{calculated(2, {.version = version(number)}), state};
+TEST_CASE("a scheme begins in the years that can be written", "[scheme]") {
+    using namespace std::chrono;
+    const auto code = [](item_time since) {
+        return code_of([&] { (void)calculated(1, {.since = since}); });
     };
-    const auto code = [](std::vector<entry> entries) {
-        return code_of([&] { (void)scheme_history{std::move(entries)}; });
-    };
-    using enum scheme_state;
-    CHECK(code({of(1, retired), of(2, readable), of(7, writable)}) == errc::ok);
-    CHECK(code({}) == errc::invalid_scheme);
-    CHECK(code({of(0, writable)}) == errc::invalid_scheme);
-    CHECK(code({of(1, readable)}) == errc::invalid_scheme);
-    CHECK(code({of(1, writable), of(2, writable)}) == errc::invalid_scheme);
-    CHECK(code({of(1, writable), of(2, readable)}) == errc::invalid_scheme);
-    CHECK(code({of(2, readable), of(1, writable)}) == errc::invalid_scheme);
-    CHECK(code({of(1, readable), of(1, writable)}) == errc::invalid_scheme);
-
-    std::vector<entry> many;
-    for (std::uint32_t i = 1; i != limits::schemes_per_key; ++i) {
-        many.push_back(of(i, readable));
-    }
-    many.push_back(of(limits::schemes_per_key, writable));
-    CHECK(code(many) == errc::ok);
-    const scheme_history full{many};
-    CHECK(code_of([&] { (void)full.grown(calculated(2)); }) == errc::invalid_scheme);
+    CHECK(code(sys_days{year{0} / 1 / 1}) == errc::ok);
+    CHECK(code(sys_days{year{0} / 1 / 1} - milliseconds{1}) == errc::limit_exceeded);
+    CHECK(code(sys_days{year{10'000} / 1 / 1} - milliseconds{1}) == errc::ok);
+    CHECK(code(sys_days{year{10'000} / 1 / 1}) == errc::limit_exceeded);
+    CHECK(code(item_time::min()) == errc::limit_exceeded);
+    // The first window would begin in the year before.
+    CHECK(code_of([] {
+              (void)time_windowed(days{7}, calculated(1, {.since = sys_days{year{0} / 1 / 1}}));
+          }) == errc::limit_exceeded);
 }

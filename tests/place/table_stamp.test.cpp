@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -59,17 +60,24 @@ std::uint64_t number(const std::string& digits) { return std::stoull(digits); }
 // add one, write its inputs there and run it with --write.
 TEST_CASE("stamps are written as they always were", "[stamp][golden]") {
     const auto rows = test_support::vector_rows("stamps.json", "scheme");
-    REQUIRE(rows.size() == 9);
+    REQUIRE(rows.size() == 10);
     for (const auto& row : rows) {
         CAPTURE(row.text("stamp"));
         const auto fields = list_of(row, "scheme");
-        const scheme_options with{scheme_version{static_cast<std::uint32_t>(number(fields[0]))},
-                                  number(fields[3])};
+        scheme_options with{scheme_version{static_cast<std::uint32_t>(number(fields[0]))},
+                            number(fields[3])};
+        const bool timed = fields.size() >= 7;
+        if (timed) {
+            with.since = std::chrono::sys_time<std::chrono::milliseconds>{
+                std::chrono::milliseconds{number(fields[6])}};
+        }
         const auto buckets = static_cast<std::uint32_t>(number(fields[2]));
-        const bucket_scheme scheme = fields[1] == "3"
-                                         ? selected_by(test_support::java_hash{}, buckets, with)
-                                     : fields[1] == "2" ? random(buckets, with)
-                                                        : calculated(buckets, with);
+        const bucket_scheme bare = fields[1] == "3"
+                                       ? selected_by(test_support::java_hash{}, buckets, with)
+                                   : fields[1] == "2" ? random(buckets, with)
+                                                      : calculated(buckets, with);
+        const bucket_scheme scheme =
+            timed ? time_windowed(std::chrono::minutes{number(fields[5])}, bare) : bare;
         const key_format format{row.text("format"),
                                 suffix{static_cast<std::uint8_t>(row.number("suffix"))}};
         CHECK(to_text(stamp_of(scheme, format)) == row.text("stamp"));

@@ -30,6 +30,12 @@ enum class errc {
     invalid_key_format,
     /// The key reads as a bucket of another key. Rename it, or use `suffix::always`.
     ambiguous_key,
+    /// Placing by time was asked without one, or without an end. Give the item's time; to a read,
+    /// an `until`, such as now.
+    time_required,
+    /// The item is older than everything that the key's live schemes keep. Drop it, as its like was
+    /// dropped when its scheme was retired.
+    time_out_of_range,
     /// The key, or another size, is over its limit in `limits`. Use a shorter one.
     limit_exceeded,
     /// A shard map that cannot work (bad slot count, a shard named twice). Correct the
@@ -80,6 +86,8 @@ enum class errc {
         case errc::unknown_selector: return "unknown_selector";
         case errc::invalid_key_format: return "invalid_key_format";
         case errc::ambiguous_key: return "ambiguous_key";
+        case errc::time_required: return "time_required";
+        case errc::time_out_of_range: return "time_out_of_range";
         case errc::limit_exceeded: return "limit_exceeded";
         case errc::invalid_map: return "invalid_map";
         case errc::incomplete_map: return "incomplete_map";

@@ -23,6 +23,8 @@ struct limits {
     /// Buckets of one scheme. A read asks each of them, so more is an outage and not a design. Part
     /// of the data contract: a key that ends like bucket 4096 is a plain key.
     static constexpr std::uint32_t buckets = 4'096;
+    /// Minutes of a time window: 100 years of 365 days, beyond which a window splits nothing.
+    static constexpr std::uint32_t window_minutes = 52'560'000;
     /// Bucket schemes in one history, retired ones included.
     static constexpr std::size_t schemes_per_key = 64;
     /// Keys with a history of their own. Ordinary keys stay under the default scheme.

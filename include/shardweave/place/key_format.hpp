@@ -2,19 +2,21 @@
 #ifndef SHARDWEAVE_PLACE_KEY_FORMAT_HPP
 #define SHARDWEAVE_PLACE_KEY_FORMAT_HPP
 
-/// How a key and a bucket are written as a partition key, so that no two pairs read alike.
+/// How a key, a bucket and a time window are written as a partition key, so that no two read alike.
 
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/detail/tail_glance.hpp>
+#include <shardweave/place/detail/windows.hpp>
 #include <shardweave/place/partition_key.hpp>
+#include <shardweave/place/time_range.hpp>
 
-#include <bit>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +25,7 @@
 namespace shardweave {
 inline namespace v1 {
 
-/// When the bucket is written.
+/// When the bucket is written. A bucket of a time window always is.
 enum class suffix : std::uint8_t {
     /// A scheme of one bucket writes the plain key.
     unless_single = 1,
@@ -35,7 +37,8 @@ enum class suffix : std::uint8_t {
 };
 
 /// How keys and buckets are written: free text with `{key}` and `{bucket}` once each, such as
-/// `{key}:bucket-{bucket}` (the default) or `{bucket}#{key}`.
+/// `{key}:bucket-{bucket}` (the default) or `{bucket}#{key}`. A scheme with time windows writes
+/// `3@20261130T0000Z` for `{bucket}`: the bucket, and the start of the window in UTC.
 ///
 /// Writing is injective, and `parse` inverts it. For that, the character on the key's side of
 /// `{bucket}` must be one that is not a digit; and, unless the suffix is `always`, a plain key that
@@ -47,6 +50,8 @@ public:
     struct parsed {
         std::string_view key;
         bucket_index bucket;
+        /// The start of the time window, if there is one.
+        std::optional<item_time> window{};
         friend bool operator==(const parsed&, const parsed&) noexcept = default;
     };
 
@@ -82,26 +87,40 @@ public:
             refuse("needs a character that is not a digit between {bucket} and the key's side, "
                    "as in {key}:{bucket}");
         }
-        if (suffix_ != suffix::always && key_first_ && after_.empty() && between_.size() >= 2) {
-            glances_ = true;
-            end_ = ones * static_cast<unsigned char>(between_.back());
-            before_end_ = ones * static_cast<unsigned char>(between_[between_.size() - 2]);
+        if (suffix_ != suffix::always) {
+            glance_ = detail::tail_glance{between_, after_, key_first_};
         }
     }
 
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
     [[nodiscard]] suffix mode() const noexcept { return suffix_; }
 
-    /// True when bucket `bucket` of a scheme of `buckets` is written as the plain key.
+    /// False when a bucket's window could be taken for a part of the key: when `{bucket}` is in
+    /// front, and `@` comes right after it.
+    [[nodiscard]] bool holds_windows() const noexcept {
+        return key_first_ || between_.front() != '@';
+    }
+
+    /// True when bucket `bucket` of a scheme of `buckets` without windows is written as the plain
+    /// key.
     [[nodiscard]] bool plain(bucket_index bucket, std::uint32_t buckets) const noexcept {
         return (suffix_ == suffix::unless_single && buckets == 1) ||
                (suffix_ == suffix::unless_zero && bucket.value() == 0);
     }
 
-    /// Equal for two buckets of one key, under whatever schemes, exactly when they read alike.
-    [[nodiscard]] std::uint32_t identity(bucket_index bucket,
-                                         std::uint32_t buckets) const noexcept {
-        return plain(bucket, buckets) ? 0 : bucket.value() + 1;
+    /// Equal for two buckets of one key, under whatever schemes, exactly when they read alike. At
+    /// most `limits::buckets` without a window, and above it with one. Windows are whole minutes in
+    /// the years 0000 to 9999.
+    [[nodiscard]] std::uint64_t
+    identity(bucket_index bucket, std::uint32_t buckets,
+             std::optional<item_time> window = std::nullopt) const noexcept {
+        if (!window) {
+            return plain(bucket, buckets) ? 0 : bucket.value() + 1;
+        }
+        const auto minute = std::chrono::floor<std::chrono::minutes>(
+            window->sys() - detail::written_times.since.sys());
+        return (static_cast<std::uint64_t>(minute.count()) + 1) * (limits::buckets + 1) +
+               bucket.value();
     }
 
     /// Throws `errc::limit_exceeded` for a key over `limits::key_bytes`, and `errc::ambiguous_key`
@@ -114,43 +133,55 @@ public:
 
     /// True only for keys that `check` accepts, and for most of them: a glance.
     [[nodiscard]] bool surely_valid(std::string_view key) const noexcept {
-        return key.size() <= limits::key_bytes && surely_plain(key);
+        // Unsigned, a shorter key's difference is above every limit.
+        constexpr std::size_t shortest = detail::tail_glance::shortest;
+        return key.size() - shortest <= limits::key_bytes - shortest && !glance_.may_be_bucket(key);
     }
 
     /// Appends the partition key's text to any container of characters, such as a stack buffer
-    /// (`fmt::memory_buffer`). The key must have passed `check`.
+    /// (`fmt::memory_buffer`). The key must have passed `check`. With the start of a window,
+    /// `holds_windows()` must be true; throws `errc::limit_exceeded` outside the years 0000 to
+    /// 9999.
     template <class Buffer>
-    void append_to(Buffer& out, std::string_view key, bucket_index bucket,
-                   std::uint32_t buckets) const {
+    void append_to(Buffer& out, std::string_view key, bucket_index bucket, std::uint32_t buckets,
+                   std::optional<item_time> window = std::nullopt) const {
         const auto add = [&out](std::string_view piece) {
             out.append(piece.data(), piece.data() + piece.size());
         };
-        if (plain(bucket, buckets)) {
+        if (!window && plain(bucket, buckets)) {
             add(key);
             return;
         }
         const fmt::format_int digits{bucket.value()};
-        const std::string_view number{digits.data(), digits.size()};
+        const auto start = window ? std::optional<detail::window_text>{*window} : std::nullopt;
+        const auto add_bucket = [&] {
+            add({digits.data(), digits.size()});
+            if (start) {
+                add(start->view());
+            }
+        };
         add(before_);
-        add(key_first_ ? key : number);
+        key_first_ ? add(key) : add_bucket();
         add(between_);
-        add(key_first_ ? number : key);
+        key_first_ ? add_bucket() : add(key);
         add(after_);
     }
 
     [[nodiscard]] partition_key render(std::string_view key, bucket_index bucket,
-                                       std::uint32_t buckets) const {
+                                       std::uint32_t buckets,
+                                       std::optional<item_time> window = std::nullopt) const {
         std::string text;
         text.reserve(key.size() + text_.size());
-        append_to(text, key, bucket, buckets);
+        append_to(text, key, bucket, buckets, window);
         return partition_key{std::move(text)};
     }
 
-    /// The key and bucket of a partition key's text; nothing for a text that this format never
-    /// writes. The result views `text`.
+    /// The key, bucket and window of a partition key's text; nothing for a text that this format
+    /// never writes. The result views `text`.
     [[nodiscard]] std::optional<parsed> parse(std::string_view text) const noexcept {
         if (const auto read = parse_suffixed(text)) {
-            const bool never_written = suffix_ == suffix::unless_zero && read->bucket.value() == 0;
+            const bool never_written =
+                suffix_ == suffix::unless_zero && read->bucket.value() == 0 && !read->window;
             // The plain keys of a mode that refuses keys like this are not keys here either.
             if (never_written || read->key.size() > limits::key_bytes ||
                 (suffix_ != suffix::always && parse_suffixed(read->key))) {
@@ -161,7 +192,7 @@ public:
         if (suffix_ == suffix::always || text.size() > limits::key_bytes) {
             return std::nullopt;
         }
-        return parsed{text, bucket_index{0}};
+        return parsed{text, bucket_index{0}, std::nullopt};
     }
 
     friend bool operator==(const key_format& a, const key_format& b) noexcept {
@@ -169,8 +200,6 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t ones = 0x0101010101010101U;
-
     [[nodiscard]] static constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
     [[noreturn]] void refuse(std::string_view why) const {
@@ -178,7 +207,8 @@ private:
                       detail::concat("the key format ", detail::quoted(text_), " ", why)};
     }
 
-    void check_closely(std::string_view key) const {
+    // Out of line, so that the look before it stays short where it is asked.
+    [[gnu::noinline, gnu::cold]] void check_closely(std::string_view key) const {
         if (key.size() > limits::key_bytes) {
             throw failure{errc::limit_exceeded,
                           detail::concat("a key of ", key.size(), " bytes, ", detail::quoted(key),
@@ -195,34 +225,18 @@ private:
         }
     }
 
-    /// False for every key that reads as a bucket, and for few others. Every route asks this, so it
-    /// looks at two characters in four places at once: the end of what stands before the bucket,
-    /// which has at most four digits.
-    [[nodiscard]] bool surely_plain(std::string_view key) const noexcept {
-        static_assert(limits::buckets <= 10'000);
-        if (!glances_ || key.size() < 8) {
-            return suffix_ == suffix::always;
+    /// Takes a window's text from the end of `text`, or from its beginning.
+    [[nodiscard]] std::optional<item_time> take_window(std::string_view& text) const noexcept {
+        constexpr std::size_t length = detail::window_text::shape.size();
+        if (text.size() < length || !holds_windows()) {
+            return std::nullopt;
         }
-        constexpr std::uint64_t places = 0x00ffffffff000000U;  // 1 to 4 bytes from the end
-        const std::uint64_t last = last_eight(key);
-        const std::uint64_t ends = last ^ end_;
-        const std::uint64_t before = (last << 8U) ^ before_end_;
-        const std::uint64_t unlike = ends | before | ~places;  // a zero byte where both are alike
-        return ((unlike - ones) & ~unlike & (ones << 7U)) == 0;
-    }
-
-    /// The last eight bytes as a number, the last one highest. Requires that there are eight.
-    [[nodiscard]] static std::uint64_t last_eight(std::string_view key) noexcept {
-        const char* const from = key.data() + key.size() - 8;
-        std::uint64_t number = 0;
-        if constexpr (std::endian::native == std::endian::little) {
-            std::memcpy(&number, from, 8);
-        } else {
-            for (unsigned i = 0; i != 8; ++i) {
-                number |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
-            }
+        const std::size_t at = key_first_ ? text.size() - length : 0;
+        const auto window = detail::window_text::parse(text.substr(at, length));
+        if (window) {
+            key_first_ ? text.remove_suffix(length) : text.remove_prefix(length);
         }
-        return number;
+        return window;
     }
 
     [[nodiscard]] std::optional<parsed> parse_suffixed(std::string_view text) const noexcept {
@@ -232,6 +246,10 @@ private:
         }
         text.remove_prefix(before_.size());
         text.remove_suffix(after_.size());
+        std::optional<item_time> window;
+        if (key_first_) {
+            window = take_window(text);
+        }
         std::size_t digits = 0;
         while (digits < text.size() &&
                is_digit(key_first_ ? text[text.size() - 1 - digits] : text[digits])) {
@@ -239,8 +257,11 @@ private:
         }
         const std::string_view number =
             key_first_ ? text.substr(text.size() - digits) : text.substr(0, digits);
-        const std::string_view rest =
+        std::string_view rest =
             key_first_ ? text.substr(0, text.size() - digits) : text.substr(digits);
+        if (!key_first_) {
+            window = take_window(rest);
+        }
         if (key_first_ ? !rest.ends_with(between_) : !rest.starts_with(between_)) {
             return std::nullopt;
         }
@@ -252,7 +273,7 @@ private:
         }
         return parsed{key_first_ ? rest.substr(0, rest.size() - between_.size())
                                  : rest.substr(between_.size()),
-                      bucket_index{bucket}};
+                      bucket_index{bucket}, window};
     }
 
     std::string text_;
@@ -261,11 +282,7 @@ private:
     std::string after_;
     suffix suffix_;
     bool key_first_ = true;
-    /// For `surely_plain`: whether it applies, and the last two characters of `between_` eight
-    /// times.
-    bool glances_ = false;
-    std::uint64_t end_ = 0;
-    std::uint64_t before_end_ = 0;
+    detail::tail_glance glance_;
 };
 
 }  // namespace v1

@@ -72,13 +72,16 @@ concept map_source = table_loader<Source> && table_watcher<Source> && table_swap
 /// Throws `errc::table_malformed` for bytes that are not a whole table.
 [[nodiscard]] inline epoch stored_epoch(std::string_view bytes) {
     byte_reader in{bytes};
-    const bool known = in.raw(detail::routing_magic.size()) == detail::routing_magic &&
-                       in.varint() == detail::routing_format_version;
+    const bool magic = in.raw(detail::routing_magic.size()) == detail::routing_magic;
+    const std::uint64_t version = in.varint();
+    const bool known = magic && (version == detail::routing_format_version ||
+                                 version == detail::timed_format_version);
     const epoch stored{in.varint()};
     if (!known || in.remaining() < detail::fingerprint_bytes) {
         throw failure{errc::table_malformed,
                       detail::concat(bytes.size(), " bytes that are not a routing table of format ",
-                                     detail::routing_format_version)};
+                                     detail::routing_format_version, " or ",
+                                     detail::timed_format_version)};
     }
     const std::string_view body = bytes.substr(0, bytes.size() - detail::fingerprint_bytes);
     if (byte_reader{bytes.substr(body.size())}.hash() != stable_hash128(body, 0)) {

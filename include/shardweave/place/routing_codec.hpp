@@ -8,10 +8,17 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
+#include <shardweave/place/detail/windows.hpp>
 #include <shardweave/place/routing_table.hpp>
+#include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_history.hpp>
+#include <shardweave/place/time_range.hpp>
 
+#include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,8 +30,10 @@
 //   ordinary history · count of keys with their own · each key, ascending, with its history
 //   XXH3-128 of all of that, 16 bytes big-endian
 // A history is its count, then per scheme: version · selection · buckets · seed · state, and for a
-// custom selection its name. Owners are not run-length coded, so that a few hostile bytes can not
-// ask for megabytes.
+// custom selection its name. Version 2, for tables of which a scheme has time windows or a since,
+// says 2, and adds to each scheme: the width of its windows in minutes (0: none) · its since as 1 +
+// milliseconds from 0000-01-01T00:00Z (0: none). Owners are not run-length coded, so that a few
+// hostile bytes can not ask for megabytes.
 
 namespace shardweave {
 inline namespace v1 {
@@ -32,9 +41,24 @@ namespace detail {
 
 inline constexpr std::string_view routing_magic = "SWRT";
 inline constexpr std::uint64_t routing_format_version = 1;
+inline constexpr std::uint64_t timed_format_version = 2;
 inline constexpr std::size_t fingerprint_bytes = 16;
 
-inline void write_history(byte_writer& out, const scheme_history& history) {
+[[nodiscard]] inline std::uint64_t format_of(const scheme_history& history) {
+    const bool timed = std::ranges::any_of(history.entries(),
+                                           [](const auto& each) { return each.scheme.timed(); });
+    return timed ? timed_format_version : routing_format_version;
+}
+
+[[nodiscard]] inline std::uint64_t format_of(const scheme_table& schemes) {
+    std::uint64_t version = format_of(schemes.ordinary());
+    for (const auto& [key, history] : schemes.exceptional()) {
+        version = std::max(version, format_of(history));
+    }
+    return version;
+}
+
+inline void write_history(byte_writer& out, const scheme_history& history, std::uint64_t version) {
     out.varint(history.entries().size());
     for (const auto& [scheme, state] : history.entries()) {
         out.varint(scheme.version().value());
@@ -45,14 +69,40 @@ inline void write_history(byte_writer& out, const scheme_history& history) {
         if (scheme.how() == selection::custom) {
             out.text(scheme.selector_name());
         }
+        if (version == timed_format_version) {
+            const auto since = scheme.since();
+            out.varint(static_cast<std::uint64_t>(scheme.width().count()));
+            out.varint(since ? static_cast<std::uint64_t>(since->milliseconds() -
+                                                          written_times.since.milliseconds()) +
+                                   1
+                             : 0);
+        }
     }
 }
 
-inline scheme_history read_history(byte_reader& in, const selector_registry& selectors) {
+/// What version 2 adds to a scheme.
+struct scheme_times {
+    std::uint64_t width = 0;
+    std::optional<item_time> since;
+};
+
+inline scheme_times read_times(byte_reader& in) {
+    constexpr std::int64_t first = written_times.since.milliseconds();
+    constexpr auto most = static_cast<std::uint64_t>(written_times.until.milliseconds() - first);
+    scheme_times times{in.varint(limits::window_minutes), std::nullopt};
+    if (const std::uint64_t since = in.varint(most); since != 0) {
+        const auto after = std::chrono::milliseconds{static_cast<std::int64_t>(since - 1)};
+        times.since = written_times.since.sys() + after;
+    }
+    return times;
+}
+
+inline scheme_history read_history(byte_reader& in, const selector_registry& selectors,
+                                   std::uint64_t version) {
     std::vector<scheme_history::entry> entries;
     const std::uint64_t count = in.varint(limits::schemes_per_key);
     for (std::uint64_t i = 0; i != count && in.ok(); ++i) {
-        const scheme_version version{static_cast<std::uint32_t>(in.varint(0xffffffffU))};
+        const scheme_version number{static_cast<std::uint32_t>(in.varint(0xffffffffU))};
         const unsigned char how = in.byte();
         const auto buckets = static_cast<std::uint32_t>(in.varint(limits::buckets));
         const std::uint64_t seed = in.varint();
@@ -70,9 +120,14 @@ inline scheme_history read_history(byte_reader& in, const selector_registry& sel
                                      "; register it in the selector_registry given to decode")};
             }
         }
+        const scheme_times times =
+            version == timed_format_version ? read_times(in) : scheme_times{};
         if (in.ok()) {
-            entries.push_back({bucket_scheme{selection{how}, buckets, {version, seed}, custom},
-                               scheme_state{state}});
+            const bucket_scheme scheme{
+                selection{how}, buckets, {number, seed, times.since}, custom};
+            const std::chrono::minutes width{times.width};
+            entries.push_back(
+                {times.width == 0 ? scheme : scheme.with_width(width), scheme_state{state}});
         }
     }
     if (!in.ok()) {
@@ -86,7 +141,8 @@ inline std::string encode_body(const routing_table& table) {
     std::string bytes;
     byte_writer out{bytes};
     out.raw(routing_magic);
-    out.varint(routing_format_version);
+    const std::uint64_t version = format_of(table.schemes());
+    out.varint(version);
     out.varint(table.epoch().value());
     out.byte(static_cast<unsigned char>(table.format().mode()));
     out.text(table.format().text());
@@ -99,11 +155,11 @@ inline std::string encode_body(const routing_table& table) {
     for (const std::uint32_t owner : map.owners()) {
         out.varint(owner);
     }
-    write_history(out, table.schemes().ordinary());
+    write_history(out, table.schemes().ordinary(), version);
     out.varint(table.schemes().exceptional().size());
     for (const auto& [key, history] : table.schemes().exceptional()) {
         out.text(key);
-        write_history(out, history);
+        write_history(out, history, version);
     }
     return bytes;
 }
@@ -162,10 +218,11 @@ inline shard_map read_map(byte_reader& in) {
     byte_reader in{body};
     in.raw(detail::routing_magic.size());
     const std::uint64_t version = in.varint();
-    if (version != detail::routing_format_version) {
+    if (version != detail::routing_format_version && version != detail::timed_format_version) {
         throw failure{errc::table_malformed,
-                      detail::concat("format version ", version, "; this library reads version ",
-                                     detail::routing_format_version)};
+                      detail::concat("format version ", version, "; this library reads versions ",
+                                     detail::routing_format_version, " and ",
+                                     detail::timed_format_version)};
     }
     const epoch at{in.varint()};
     const unsigned char mode = in.byte();
@@ -174,7 +231,7 @@ inline shard_map read_map(byte_reader& in) {
         throw failure{errc::table_malformed, "the header ends early or holds an unknown value"};
     }
     shard_map shards = detail::read_map(in);
-    scheme_table schemes{detail::read_history(in, selectors)};
+    scheme_table schemes{detail::read_history(in, selectors, version)};
     const std::uint64_t keys = in.varint(limits::keys_with_schemes);
     std::string_view last;
     for (std::uint64_t i = 0; i != keys && in.ok(); ++i) {
@@ -184,10 +241,14 @@ inline shard_map read_map(byte_reader& in) {
             break;
         }
         last = key;
-        schemes = std::move(schemes).with(key, detail::read_history(in, selectors));
+        schemes = std::move(schemes).with(key, detail::read_history(in, selectors, version));
     }
     if (!in.finished()) {
         throw failure{errc::table_malformed, "the keys are out of order, cut, or followed by more"};
+    }
+    if (detail::format_of(schemes) != version) {
+        throw failure{errc::table_malformed,
+                      "format version 2 for a table without time windows or since bounds"};
     }
     return {std::move(schemes), std::move(shards), {at, key_format{format, suffix{mode}}}};
 }

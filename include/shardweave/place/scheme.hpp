@@ -2,21 +2,23 @@
 #ifndef SHARDWEAVE_PLACE_SCHEME_HPP
 #define SHARDWEAVE_PLACE_SCHEME_HPP
 
-/// How one key is split into buckets, and the versions that this went through.
+/// How one key is split into buckets, and time windows.
 
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/detail/windows.hpp>
 #include <shardweave/place/selector.hpp>
+#include <shardweave/place/time_range.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
@@ -27,17 +29,21 @@ struct scheme_options {
     scheme_version version{};
     /// Of the item's hash. Never 0, which is the slots' seed: two levels must not share a hash.
     std::uint64_t seed = 1;
+    /// No item of this scheme is older; older ones go to the schemes before it, as far as they are
+    /// live. In the years 0000 to 9999.
+    std::optional<item_time> since{};
 };
 
-/// `{version, selector, bucket count, seed}`. Never changed once items were placed by it: a
-/// different split is a new version.
+/// `{version, selector, bucket count, seed, window width, since}`. Never changed once items were
+/// placed by it: a different split is a new version.
 class bucket_scheme {
 public:
     /// Throws `errc::invalid_scheme` unless 1 ≤ buckets ≤ `limits::buckets`, the seed is not 0, and
-    /// there is a custom selector exactly for `selection::custom`.
+    /// there is a custom selector exactly for `selection::custom`; `errc::limit_exceeded` for a
+    /// `since` outside the years 0000 to 9999.
     bucket_scheme(selection how, std::uint32_t buckets, scheme_options options,
                   detail::shared_selector custom = nullptr)
-        : custom_(std::move(custom)), seed_(options.seed), buckets_(buckets),
+        : custom_(std::move(custom)), seed_(options.seed), since_(options.since), buckets_(buckets),
           version_(options.version), selection_(how) {
         if (buckets == 0 || buckets > limits::buckets) {
             throw failure{
@@ -54,6 +60,9 @@ public:
                           "a custom scheme has a selector, and no other has one; use calculated, "
                           "random or selected_by"};
         }
+        if (since_ && !detail::written_times.contains(*since_)) {
+            detail::refuse_year();
+        }
     }
 
     [[nodiscard]] scheme_version version() const noexcept { return version_; }
@@ -63,6 +72,24 @@ public:
     /// The registered name of a custom selector, else empty.
     [[nodiscard]] std::string_view selector_name() const noexcept {
         return custom_ ? custom_->name() : std::string_view{};
+    }
+
+    /// Of a time window; zero for a scheme without them.
+    [[nodiscard]] std::chrono::minutes width() const noexcept { return width_; }
+    /// No item of the scheme is older.
+    [[nodiscard]] std::optional<item_time> since() const noexcept { return since_; }
+    /// True when the scheme has windows, or a `since`: then it places by the item's time, too.
+    [[nodiscard]] bool timed() const noexcept { return since_.has_value(); }
+    /// The times that an item of the scheme can have.
+    [[nodiscard]] time_range held() const noexcept {
+        return {since_.value_or(item_time::min()),
+                width_.count() == 0 ? item_time::max() : detail::written_times.until};
+    }
+    /// The start of the time's window; nothing for a scheme without windows. Throws
+    /// `errc::limit_exceeded` outside the years 0000 to 9999.
+    [[nodiscard]] std::optional<item_time> window_at(item_time time) const {
+        return width_.count() == 0 ? std::nullopt
+                                   : std::optional{detail::window_start(time, width_)};
     }
 
     /// True when the bucket follows from the id.
@@ -91,15 +118,36 @@ public:
         return copy;
     }
 
+    /// The scheme with time windows. Throws `errc::invalid_scheme` for a width below a minute or
+    /// over `limits::window_minutes`, or without a `since`.
+    [[nodiscard]] bucket_scheme with_width(std::chrono::minutes width) const {
+        if (width.count() < 1 || width.count() > limits::window_minutes) {
+            throw failure{errc::invalid_scheme,
+                          detail::concat("windows of ", width.count(), " minutes; use 1 to ",
+                                         limits::window_minutes)};
+        }
+        if (!since_) {
+            throw failure{errc::invalid_scheme,
+                          "a scheme with windows begins somewhere, or nobody could list them; give "
+                          "it a since, as in time_windowed(days{1}, calculated(8, {.since = …}))"};
+        }
+        (void)detail::window_start(*since_, width);
+        bucket_scheme copy = *this;
+        copy.width_ = width;
+        return copy;
+    }
+
     friend bool operator==(const bucket_scheme& a, const bucket_scheme& b) noexcept {
         return a.version_ == b.version_ && a.selection_ == b.selection_ &&
-               a.buckets_ == b.buckets_ && a.seed_ == b.seed_ &&
-               a.selector_name() == b.selector_name();
+               a.buckets_ == b.buckets_ && a.seed_ == b.seed_ && a.width_ == b.width_ &&
+               a.since_ == b.since_ && a.selector_name() == b.selector_name();
     }
 
 private:
     detail::shared_selector custom_;
     std::uint64_t seed_;
+    std::optional<item_time> since_;
+    std::chrono::minutes width_{0};
     std::uint32_t buckets_;
     scheme_version version_;
     selection selection_;
@@ -123,105 +171,13 @@ template <bucket_selector Selector>
             std::make_shared<const detail::selector_model<Selector>>(std::move(selector))};
 }
 
-/// What is still done with a scheme.
-enum class scheme_state : std::uint8_t {
-    /// New items are placed by it. Exactly one scheme of a history is.
-    writable = 1,
-    /// Older items are still found by it.
-    readable = 2,
-    /// Ended, and kept so that its version is never used again.
-    retired = 3,
-};
-
-/// The schemes of one key: versions rise, the newest takes the writes, older ones stay readable
-/// until they are retired. A value; nothing is ever changed in place.
-class scheme_history {
-public:
-    struct entry {
-        bucket_scheme scheme;
-        scheme_state state;
-        friend bool operator==(const entry&, const entry&) noexcept = default;
-    };
-
-    /// The first scheme takes the writes; without a version of its own it is version 1.
-    explicit scheme_history(const bucket_scheme& first) { append(first); }
-
-    /// Entries as they were stored. Throws `errc::invalid_scheme` unless versions rise from 1 up,
-    /// and exactly the newest is writable.
-    explicit scheme_history(std::vector<entry> entries) : entries_(std::move(entries)) {
-        validate();
-    }
-
-    /// A newer scheme takes the writes; the older ones stay readable. A given version must be
-    /// higher than all before it (`errc::invalid_scheme`).
-    [[nodiscard]] scheme_history grown(const bucket_scheme& scheme) const {
-        scheme_history next = *this;
-        next.entries_.back().state = scheme_state::readable;
-        next.append(scheme);
-        return next;
-    }
-
-    /// Ends a version that nothing is left under: from here on nobody looks there. Throws
-    /// `errc::invalid_scheme` when the version is unknown, or still takes the writes.
-    [[nodiscard]] scheme_history retired(scheme_version version) const {
-        scheme_history next = *this;
-        for (entry& each : next.entries_) {
-            if (each.scheme.version() == version && each.state != scheme_state::writable) {
-                each.state = scheme_state::retired;
-                return next;
-            }
-        }
-        throw failure{
-            errc::invalid_scheme,
-            detail::concat("scheme version ", version.value(),
-                           version == writer().version()
-                               ? " takes the writes; grow to a newer one before retiring it"
-                               : " is not in the history; nothing to retire")};
-    }
-
-    /// The scheme that takes the writes.
-    [[nodiscard]] const bucket_scheme& writer() const noexcept { return entries_.back().scheme; }
-
-    /// All versions, oldest first, retired ones included.
-    [[nodiscard]] std::span<const entry> entries() const& noexcept { return entries_; }
-    // A loop over the entries of a temporary would outlive them.
-    std::span<const entry> entries() const&& = delete;
-
-    friend bool operator==(const scheme_history&, const scheme_history&) noexcept = default;
-
-private:
-    void append(const bucket_scheme& scheme) {
-        const std::uint32_t last = entries_.empty() ? 0 : writer().version().value();
-        const std::uint32_t given = scheme.version().value();
-        entries_.push_back({given == 0 ? scheme.with_version(scheme_version{last + 1}) : scheme,
-                            scheme_state::writable});
-        validate();
-    }
-
-    void validate() const {
-        if (entries_.empty() || entries_.size() > limits::schemes_per_key) {
-            throw failure{errc::invalid_scheme,
-                          detail::concat("a history of ", entries_.size(), " schemes; use 1 to ",
-                                         limits::schemes_per_key)};
-        }
-        scheme_version last{0};
-        for (const entry& each : entries_) {
-            if (each.scheme.version() <= last) {
-                throw failure{errc::invalid_scheme,
-                              detail::concat("scheme version ", each.scheme.version().value(),
-                                             " comes after version ", last.value(),
-                                             "; versions start above 0 and rise")};
-            }
-            last = each.scheme.version();
-            if ((each.state == scheme_state::writable) != (&each == &entries_.back())) {
-                throw failure{errc::invalid_scheme,
-                              "exactly the newest scheme of a history takes the writes"};
-            }
-        }
-    }
-
-    std::vector<entry> entries_;
-};
+/// The scheme with time windows: each has partition keys of its own, so that a read of some time
+/// asks only for the windows of that time, and old windows can be dropped whole. The scheme needs a
+/// `since`. Widths are whole minutes; windows are aligned to 1970-01-01T00:00Z.
+[[nodiscard]] inline bucket_scheme time_windowed(std::chrono::minutes width,
+                                                 const bucket_scheme& scheme) {
+    return scheme.with_width(width);
+}
 
 }  // namespace v1
 }  // namespace shardweave

@@ -8,6 +8,7 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_history.hpp>
 
 #include <map>
 #include <string>

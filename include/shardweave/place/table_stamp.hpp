@@ -45,15 +45,16 @@ struct scheme_stamp {
 };
 
 /// Of everything that decides the partition key of an item: the scheme (version, selector, buckets,
-/// seed) and the key format. Not of its state, so it is for good.
+/// seed, time windows, since) and the key format. Not of its state, so it is for good.
 [[nodiscard]] inline hash128 fingerprint(const bucket_scheme& scheme, const key_format& format) {
     std::string bytes;
     byte_writer out{bytes};
     out.raw("SWSC");
-    out.varint(1);
+    const scheme_history history{scheme};
+    out.varint(detail::format_of(history));
     out.byte(static_cast<unsigned char>(format.mode()));
     out.text(format.text());
-    detail::write_history(out, scheme_history{scheme});
+    detail::write_history(out, history, detail::format_of(history));
     return stable_hash128(bytes, 0);
 }
 

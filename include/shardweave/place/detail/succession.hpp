@@ -7,7 +7,7 @@
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/routing_table.hpp>
-#include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_history.hpp>
 
 #include <string_view>
 
