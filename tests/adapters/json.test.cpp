@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@
 #include "support/generate.hpp"
 #include "support/selectors.hpp"
 #include "support/tables.hpp"
+#include "support/timed_tables.hpp"
 
 using namespace shardweave;
 using test_support::error_of;
@@ -129,7 +131,8 @@ TEST_CASE("any table reads back as the one that its bytes hold", "[json]") {
     INFO(test_support::replay());
     test_support::generator any;
     for (std::size_t round = 0; round != test_support::scaled(2'000); ++round) {
-        const routing_table table = test_support::any_table(any);
+        const routing_table table =
+            any.chance(50) ? test_support::any_table(any) : test_support::any_timed_table(any);
         const std::string text = encode_json(table);
         CAPTURE(round, text);
         const routing_table read = decode_json(text, registry());
@@ -137,6 +140,78 @@ TEST_CASE("any table reads back as the one that its bytes hold", "[json]") {
         REQUIRE(encode(read) == encode(table));
         REQUIRE(encode_json(read) == text);
     }
+}
+
+TEST_CASE("times and widths are written as a person reads them", "[json][golden]") {
+    using namespace std::chrono;
+    const sys_days start = sys_days{year{2026} / November / 30};
+    const routing_table table{
+        scheme_table{calculated(1)}
+            .with("a", calculated(4))
+            .grow("a", calculated(8, {.since = start + 59s}))
+            .grow("a", time_windowed(days{7}, calculated(8, {.since = start + 1ms + 60s}))),
+        shard_map::single("db0", 1)};
+    const std::string text = encode_json(table);
+    CHECK(text.starts_with("{\n  \"format\": 2,\n"));
+    CHECK(text.find("\"seed\": 1, \"since\": \"2026-11-30T00:00:59Z\", \"state\": \"readable\"}") !=
+          std::string::npos);
+    CHECK(text.find("\"seed\": 1, \"window\": \"7d\", \"since\": \"2026-11-30T00:01:00.001Z\", "
+                    "\"state\": \"writable\"}") != std::string::npos);
+    CHECK(decode_json(text) == table);
+
+    CHECK(detail::json_width(minutes{15}) == "15m");
+    CHECK(detail::json_width(hours{6}) == "6h");
+    CHECK(detail::json_width(hours{48}) == "2d");
+    CHECK(detail::parse_json_width("90m") == minutes{90});
+    CHECK(detail::parse_json_width("24h") == days{1});
+    CHECK(detail::parse_json_width("36500d") == minutes{limits::window_minutes});
+    for (const auto* wrong : {"", "d", "1", "1 d", "01d", "-1d", "1w", "1.5h", "36501d", "1D",
+                              "4294967296m", "+1m", "1dd"}) {
+        CAPTURE(wrong);
+        CHECK_FALSE(detail::parse_json_width(wrong));
+    }
+    CHECK(detail::json_time(sys_days{year{0} / 1 / 1}) == "0000-01-01T00:00Z");
+    CHECK(detail::parse_json_time("9999-12-31T23:59:59.999Z") ==
+          sys_days{year{10'000} / 1 / 1} - 1ms);
+    for (const auto* wrong :
+         {"", "Z", "2026-11-30", "2026-11-30T00:00", "2026-11-30T00:00:00Z", "2026-11-31T00:00Z",
+          "2026-11-30T24:00Z", "2026-11-30T00:60Z", "2026-11-30T00:00:01.000Z", "2026-11-30 00:00Z",
+          "2026-11-30T00:00+01", "02026-11-30T00:00Z", "2026-1-30T00:00Z", "2026-11-30T00:00:60Z",
+          "2026-11-30T00:00:01.0010Z", "2026-11-30T00:00z"}) {
+        CAPTURE(wrong);
+        CHECK_FALSE(detail::parse_json_time(wrong));
+    }
+}
+
+TEST_CASE("wrong times are refused with their place and what to write instead", "[json]") {
+    const auto refused = [](std::string_view format, std::string_view times) {
+        const std::string one =
+            "{\"version\": 1, \"selector\": \"calculated\", \"buckets\": 1, \"seed\": 1, " +
+            std::string{times} + "\"state\": \"writable\"}";
+        return refusal("{\"format\": " + std::string{format} +
+                       ", \"epoch\": 1, \"key_format\": \"{key}#{bucket}\", \"suffix\": "
+                       "\"always\", \"ordinary\": [" +
+                       one +
+                       "], \"keys\": {}, \"slots\": 1, \"shards\": [{\"name\": \"a\", "
+                       "\"slots\": [\"0\"]}]}");
+    };
+    const std::string since = R"("since": "2026-11-30T00:00Z", )";
+    CHECK(refused("2", since) == "ok");
+    CHECK(refused("1", "") == "ok");
+    CHECK(refused("2", "") == "table_malformed: at /format: no scheme has a window or a since; "
+                              "write 1");
+    CHECK(refused("1", since).find("the field \"since\" is unknown") != std::string::npos);
+    CHECK(refused("3", since).find("this library reads 1 and 2") != std::string::npos);
+    CHECK(refused("2", since + R"("window": "1w", )")
+              .starts_with("table_malformed: at /ordinary/0/window: \"1w\"; write a width, such as "
+                           "\"1d\""));
+    CHECK(refused("2", since + R"("window": "0d", )")
+              .starts_with("invalid_scheme: at /ordinary/0/window: "));
+    CHECK(
+        refused("2", R"("window": "1d", )").starts_with("invalid_scheme: at /ordinary/0/window: "));
+    CHECK(refused("2", R"("since": "2026-11-30", )")
+              .starts_with("table_malformed: at /ordinary/0/since: \"2026-11-30\"; write a time"));
+    CHECK(refused("2", R"("since": 5, )").find("write a time") != std::string::npos);
 }
 
 TEST_CASE("a person may write it in another order and layout", "[json]") {
@@ -169,8 +244,9 @@ TEST_CASE("what is no JSON is refused with line and column", "[json]") {
 
 TEST_CASE("wrong contents are refused with their place and what to write instead", "[json]") {
     CHECK(refusal("[]") == "table_malformed: at the top: an array; write an object");
-    CHECK(refusal(with("\"format\": 1", "\"format\": 2")) ==
-          "table_malformed: at /format: format 2; this library reads 1");
+    CHECK(refusal(with("\"format\": 1", "\"format\": 3")) ==
+          "table_malformed: at /format: format 3; this library reads 1 and 2 (with time windows or "
+          "since)");
     CHECK(
         refusal(with("\"format\": 1", "\"format\": 1, \"formt\": 1")) ==
         R"(table_malformed: at the top: the field "formt" is unknown; use "format", "epoch", "key_format", "key_format_hex", "suffix", "ordinary", "keys", "keys_hex", "slots" or "shards")");

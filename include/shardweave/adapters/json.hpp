@@ -7,14 +7,18 @@
 
 #include <shardweave/adapters/detail/json_document.hpp>
 #include <shardweave/adapters/detail/json_reader.hpp>
+#include <shardweave/adapters/detail/json_time.hpp>
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/limits.hpp>
+#include <shardweave/place/routing_codec.hpp>
 #include <shardweave/place/routing_table.hpp>
+#include <shardweave/place/time_range.hpp>
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +28,6 @@ namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
-inline constexpr std::uint64_t json_format_version = 1;
 inline constexpr std::string_view suffix_names[] = {"unless_single", "always", "unless_zero"};
 inline constexpr std::string_view selection_names[] = {"calculated", "random", "custom"};
 inline constexpr std::string_view state_names[] = {"writable", "readable", "retired"};
@@ -53,8 +56,14 @@ inline void write_json(std::string& out, const scheme_history& history, std::str
             out += ", " + json_text("name", scheme.selector_name());
         }
         out +=
-            concat(", \"buckets\": ", scheme.buckets(), ", \"seed\": ", json_number(scheme.seed()),
-                   ", \"state\": \"", state_names[static_cast<std::size_t>(state) - 1], "\"}");
+            concat(", \"buckets\": ", scheme.buckets(), ", \"seed\": ", json_number(scheme.seed()));
+        if (scheme.width().count() != 0) {
+            out += concat(", \"window\": \"", json_width(scheme.width()), "\"");
+        }
+        if (const auto since = scheme.since()) {
+            out += concat(", \"since\": \"", json_time(*since), "\"");
+        }
+        out += concat(", \"state\": \"", state_names[static_cast<std::size_t>(state) - 1], "\"}");
         separator = ",\n";
     }
     out += concat("\n", indent, "]");
@@ -98,7 +107,8 @@ inline void write_json(std::string& out, const shard_map& map) {
     out += "\n  ]";
 }
 
-inline scheme_history read_history(const json_reader& in, const selector_registry& selectors) {
+inline scheme_history read_history(const json_reader& in, const selector_registry& selectors,
+                                   std::uint64_t format) {
     std::vector<scheme_history::entry> entries;
     for (const json_reader& each :
          in.items("a list of schemes, such as [{\"version\": 1, \"selector\": \"calculated\", "
@@ -108,6 +118,9 @@ inline scheme_history read_history(const json_reader& in, const selector_registr
         std::vector<std::string_view> known{"version", "selector", "buckets", "seed", "state"};
         if (custom) {
             known.insert(known.end(), {"name", "name_hex"});
+        }
+        if (format == timed_format_version) {
+            known.insert(known.end(), {"window", "since"});
         }
         each.allow(known);
         shared_selector selector;
@@ -124,13 +137,15 @@ inline scheme_history read_history(const json_reader& in, const selector_registr
         const auto version = each.field("version").number(0xffffffffU);
         const auto buckets = each.field("buckets").number(limits::buckets);
         const std::size_t state = each.field("state").one_of(state_names) + 1;
+        const std::optional<item_time> since = read_since(each);
         each.within([&] {
-            entries.push_back({bucket_scheme{selection{static_cast<std::uint8_t>(how)},
-                                             static_cast<std::uint32_t>(buckets),
-                                             {scheme_version{static_cast<std::uint32_t>(version)},
-                                              each.field("seed").number()},
-                                             std::move(selector)},
-                               scheme_state{static_cast<std::uint8_t>(state)}});
+            const bucket_scheme scheme{selection{static_cast<std::uint8_t>(how)},
+                                       static_cast<std::uint32_t>(buckets),
+                                       {scheme_version{static_cast<std::uint32_t>(version)},
+                                        each.field("seed").number(), since},
+                                       std::move(selector)};
+            entries.push_back(
+                {read_window(each, scheme), scheme_state{static_cast<std::uint8_t>(state)}});
         });
     }
     return in.within([&] { return scheme_history{std::move(entries)}; });
@@ -175,13 +190,14 @@ inline shard_map read_map(const json_reader& slots_field, const json_reader& in)
 }
 
 inline void read_keys(const json_reader& in, std::string_view field, const key_format& format,
-                      const selector_registry& selectors, scheme_table& schemes) {
+                      const selector_registry& selectors, std::uint64_t version,
+                      scheme_table& schemes) {
     for (const auto& member : in.field(field).members()) {
         const json_reader& value = member.second;
         const std::string key = field == "keys" ? member.first : value.from_hex(member.first);
         value.within([&] {
             format.check(key);
-            schemes = std::move(schemes).with(key, read_history(value, selectors));
+            schemes = std::move(schemes).with(key, read_history(value, selectors, version));
         });
     }
 }
@@ -192,7 +208,7 @@ inline void read_keys(const json_reader& in, std::string_view field, const key_f
 /// ranges. Equal tables give equal texts, so a difference between two texts is one of the tables.
 [[nodiscard]] inline std::string encode_json(const routing_table& table) {
     std::string out = detail::concat(
-        "{\n  \"format\": ", detail::json_format_version,
+        "{\n  \"format\": ", detail::format_of(table.schemes()),
         ",\n  \"epoch\": ", detail::json_number(table.epoch().value()), ",\n  ",
         detail::json_text("key_format", table.format().text()), ",\n  \"suffix\": \"",
         detail::suffix_names[static_cast<std::size_t>(table.format().mode()) - 1],
@@ -231,9 +247,11 @@ inline void read_keys(const json_reader& in, std::string_view field, const key_f
     const detail::json_reader in = document.root();
     in.allow({"format", "epoch", "key_format", "key_format_hex", "suffix", "ordinary", "keys",
               "keys_hex", "slots", "shards"});
-    if (const auto version = in.field("format").number(); version != detail::json_format_version) {
-        in.field("format").refuse(detail::concat("format ", version, "; this library reads ",
-                                                 detail::json_format_version));
+    const std::uint64_t version = in.field("format").number();
+    if (version != detail::routing_format_version && version != detail::timed_format_version) {
+        in.field("format").refuse(detail::concat(
+            "format ", version, "; this library reads ", detail::routing_format_version, " and ",
+            detail::timed_format_version, " (with time windows or since)"));
     }
     const epoch at{in.field("epoch").number()};
     const auto mode =
@@ -243,10 +261,13 @@ inline void read_keys(const json_reader& in, std::string_view field, const key_f
         in.field(in.has("key_format") ? "key_format" : "key_format_hex").within([&] {
             return key_format{format_text, mode};
         });
-    scheme_table schemes{detail::read_history(in.field("ordinary"), selectors)};
-    detail::read_keys(in, "keys", format, selectors, schemes);
+    scheme_table schemes{detail::read_history(in.field("ordinary"), selectors, version)};
+    detail::read_keys(in, "keys", format, selectors, version, schemes);
     if (in.has("keys_hex")) {
-        detail::read_keys(in, "keys_hex", format, selectors, schemes);
+        detail::read_keys(in, "keys_hex", format, selectors, version, schemes);
+    }
+    if (detail::format_of(schemes) != version) {
+        in.field("format").refuse("no scheme has a window or a since; write 1");
     }
     shard_map shards = detail::read_map(in.field("slots"), in.field("shards"));
     return in.within([&] {

@@ -219,18 +219,7 @@ public:
         return list;
     }
 
-private:
-    [[nodiscard]] static bool parse(std::string_view digits, std::uint64_t& number) {
-        const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        return read.ec == std::errc{} && concat(number) == digits;  // one way to write each
-    }
-
-    void must_be(bool is, std::string_view what) const {
-        if (!is) {
-            refuse(concat(found(), "; write ", what));
-        }
-    }
-
+    /// A text; `what` says which.
     [[nodiscard]] std::string as_text(std::string_view what) const {
         must_be(value_->is_string(), what);
         return value_->get<std::string>();
@@ -242,6 +231,18 @@ private:
             return detail::quoted(value_->get_ref<const std::string&>());
         }
         return value_->is_structured() ? concat("an ", value_->type_name()) : value_->dump();
+    }
+
+private:
+    [[nodiscard]] static bool parse(std::string_view digits, std::uint64_t& number) {
+        const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        return read.ec == std::errc{} && concat(number) == digits;  // one way to write each
+    }
+
+    void must_be(bool is, std::string_view what) const {
+        if (!is) {
+            refuse(concat(found(), "; write ", what));
+        }
     }
 
     const nlohmann::json* value_;
