@@ -91,7 +91,7 @@ public:
     [[nodiscard]] static std::optional<routed_id> parse(std::string_view text) {
         constexpr std::size_t packed_chars = 26;
         const std::size_t end = text.rfind('~');
-        if (end == std::string_view::npos || end > limits::local_id_bytes ||
+        if (end > limits::local_id_bytes ||  // none is further than that
             text.size() - end - 1 > packed_chars) {
             return std::nullopt;
         }

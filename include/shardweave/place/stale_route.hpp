@@ -11,7 +11,6 @@
 
 #include <exception>
 #include <optional>
-#include <utility>
 
 namespace shardweave {
 inline namespace v1 {
@@ -39,29 +38,33 @@ private:
 
 namespace detail {
 
-/// The `stale_route` that an exception is or nests, unless its retries were spent already. By
-/// handlers alone: `std::rethrow_if_nested` does nothing where there is no RTTI.
+/// What an exception nests, or null. By handlers alone: `std::rethrow_if_nested` does nothing where
+/// there is no RTTI.
+[[nodiscard]] inline std::exception_ptr nested_in(const std::exception_ptr& outer) {
+    try {
+        std::rethrow_exception(outer);
+    } catch (const std::nested_exception& nest) {
+        return nest.nested_ptr();
+    } catch (...) {
+        return nullptr;
+    }
+}
+
+/// The `stale_route` that an exception is or nests, unless its retries were spent already.
 [[nodiscard]] inline std::optional<stale_route> stale_in(std::exception_ptr thrown) {
     constexpr int most = 16;  // nobody nests as deeply, but a cycle would never end
     for (int depth = 0; thrown && depth != most; ++depth) {
-        const std::exception_ptr outer = std::exchange(thrown, nullptr);
         try {
-            std::rethrow_exception(outer);
+            std::rethrow_exception(thrown);
         } catch (const stale_route& stale) {
             return stale;
         } catch (const failure& other) {
             if (other.code() == errc::stale_route) {
                 return std::nullopt;
             }
+            thrown = nested_in(thrown);
         } catch (...) {
-            // Another one may nest, too.
-        }
-        try {
-            std::rethrow_exception(outer);
-        } catch (const std::nested_exception& nest) {
-            thrown = nest.nested_ptr();
-        } catch (...) {
-            return std::nullopt;
+            thrown = nested_in(thrown);
         }
     }
     return std::nullopt;
