@@ -115,10 +115,13 @@ def table_stamp_row(row):
 
 
 def routed_id_row(row):
-    packed = bytes([1]) + xxhash.xxh3_64_digest(bytes.fromhex(row["key_hex"]), seed=0)
+    time = int(row["time"]) if "time" in row else None
+    packed = bytes([1 if time is None else 2]) + xxhash.xxh3_64_digest(bytes.fromhex(row["key_hex"]), seed=0)
     packed += varint(row["scheme"]) + varint(row["bucket"])
     slot = xxhash.xxh3_64_intdigest(bytes.fromhex(row["partition_key_hex"]), seed=0) & 0xFFFFF
     packed += slot.to_bytes(3, "big")
+    if time is not None:
+        packed += varint(2 * time if time >= 0 else -2 * time - 1)
     result = bytes.fromhex(row["local_hex"]) + b"~" + base64.urlsafe_b64encode(packed).rstrip(b"=")
     return row | {"text_hex": result.hex()}
 

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "support/failing.hpp"
 #include "support/generate.hpp"
 #include "support/tables.hpp"
+#include "support/timed_tables.hpp"
 #include "support/vectors.hpp"
 
 using namespace shardweave;
@@ -41,14 +43,21 @@ std::vector<place> places_of(const located& found) {
 }
 
 /// Where the item of an id may be, by its key: its candidates, but of its own scheme only its own
-/// bucket, and none of an older one.
-std::vector<place> expected(const routing_table& table, std::string_view key, const routed_id& id) {
+/// bucket, and none of an older one. Not complete when only a time could tell.
+std::pair<std::vector<place>, bool> expected(const routing_table& table, std::string_view key,
+                                             const routed_id& id) {
     std::vector<place> places;
+    bool complete = true;
     std::set<std::string> texts;
+    const std::optional<item_time> time = id.from().time;
     const auto entries = table.schemes().history(key).entries();
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
         const bucket_scheme& scheme = entry->scheme;
         if (entry->state == scheme_state::retired || scheme.version() < id.from().scheme) {
+            continue;
+        }
+        complete = complete && (time || !scheme.timed());
+        if (scheme.timed() && !(time && scheme.held().contains(*time))) {
             continue;
         }
         for (std::uint32_t bucket = 0; bucket != scheme.buckets(); ++bucket) {
@@ -57,7 +66,10 @@ std::vector<place> expected(const routing_table& table, std::string_view key, co
                     ? bucket == id.from().bucket.value()
                     : !scheme.repeatable() || scheme.locate(id.local()) == bucket_index{bucket};
             const std::string text =
-                table.format().render(key, bucket_index{bucket}, scheme.buckets()).str();
+                table.format()
+                    .render(key, bucket_index{bucket}, scheme.buckets(),
+                            scheme.timed() ? scheme.window_at(*time) : std::nullopt)
+                    .str();
             if (may_be && texts.insert(text).second) {
                 const slot_index slot = table.shards().slot_of(text);
                 places.emplace_back(table.shards().owner(slot), slot.value(), bucket,
@@ -65,7 +77,7 @@ std::vector<place> expected(const routing_table& table, std::string_view key, co
             }
         }
     }
-    return places;
+    return {places, complete};
 }
 
 bool among(const std::vector<place>& few, const std::vector<place>& all) {
@@ -76,28 +88,34 @@ bool among(const std::vector<place>& few, const std::vector<place>& all) {
 /// What happens to a table: keys and ordinary keys grow, versions end, slots move.
 routing_table changed(const routing_table& table, const std::string& key,
                       test_support::generator& any) {
-    switch (any.below(6U)) {
-        case 0:
-            return table.with_schemes(
-                table.schemes().grow(key, test_support::any_scheme(any, {}, 12)));
-        case 1:
-            return table.with_schemes(
-                table.schemes().grow_ordinary(test_support::any_scheme(any, {}, 12)));
-        case 2: {
-            const auto entries = table.schemes().history(key).entries();
-            const auto version = any.pick(entries).scheme.version();
-            const bool own = table.schemes().exceptional().contains(key);
-            try {
-                return table.with_schemes(own ? table.schemes().retire(key, version)
-                                              : table.schemes().retire_ordinary(version));
-            } catch (const failure&) {
-                return table;  // the one that takes the writes
+    const scheme_table& schemes = table.schemes();
+    const auto any_scheme = [&] {
+        const bool windows = table.format().holds_windows() && any.chance(40);
+        const item_time since = test_support::any_time(any);
+        return windows && detail::written_times.contains(since)
+                   ? test_support::any_timed_scheme(any, since, 12)
+                   : test_support::any_scheme(any, {}, 12);
+    };
+    try {
+        switch (any.below(6U)) {
+            case 0: return table.with_schemes(schemes.grow(key, any_scheme()));
+            case 1: return table.with_schemes(schemes.grow_ordinary(any_scheme()));
+            case 2: {
+                const auto entries = schemes.history(key).entries();
+                const auto version = any.pick(entries).scheme.version();
+                return table.with_schemes(schemes.exceptional().contains(key)
+                                              ? schemes.retire(key, version)
+                                              : schemes.retire_ordinary(version));
             }
+            case 3:
+                return table.with_shards(table.shards().with_shard("new " + std::to_string(any())));
+            default:
+                return table.with_shards(
+                    table.shards().with_owner(slot_index{any.below(table.shards().slots())},
+                                              any.pick(table.shards().names())));
         }
-        case 3: return table.with_shards(table.shards().with_shard("new " + std::to_string(any())));
-        default:
-            return table.with_shards(table.shards().with_owner(
-                slot_index{any.below(table.shards().slots())}, any.pick(table.shards().names())));
+    } catch (const failure&) {
+        return table;  // a since before the last one, or the end of the one that takes the writes
     }
 }
 
@@ -110,7 +128,9 @@ TEST_CASE("an item is located where it was placed, and where its key grew, after
     std::size_t complete = 0;
     std::size_t incomplete = 0;
     for (std::size_t round = 0; round != test_support::scaled(3'000); ++round) {
-        routing_table table = test_support::any_table(any, 12);
+        const bool timed = any.chance(50);
+        routing_table table =
+            timed ? test_support::any_timed_table(any) : test_support::any_table(any, 12);
         if (table.epoch().value() > ~std::uint64_t{0} - 100) {
             continue;
         }
@@ -122,16 +142,21 @@ TEST_CASE("an item is located where it was placed, and where its key grew, after
         }
         const std::string local = any.bytes(12);
         std::optional<routed_placement> made;
-        if (code_of([&] { made = place_routed(table, key, local, any); }) != errc::ok) {
-            continue;  // an ambiguous key
+        const auto place = [&] {
+            made = timed || any.chance(20)
+                       ? place_routed(table, key, local, test_support::any_time(any), any)
+                       : place_routed(table, key, local, any);
+        };
+        if (code_of(place) != errc::ok) {
+            continue;  // an ambiguous key, or a time that no scheme holds
         }
         const routed_id id = routed_id::parse(made->id.text()).value();
         for (unsigned changes = any.below(8U);; --changes) {
             CAPTURE(round, changes, to_hex(key), to_hex(local), id.text());
             const located found = locate(table, id);
-            const std::vector<place> all = expected(table, key, id);
+            const auto [all, known] = expected(table, key, id);
             const located by_key = locate(table, id, key);
-            REQUIRE(by_key.complete);
+            REQUIRE(by_key.complete == known);
             REQUIRE(places_of(by_key) == all);
             REQUIRE(found.epoch == table.epoch());
             // Nothing that is not there, and nothing missing that is not said to be.
@@ -140,7 +165,7 @@ TEST_CASE("an item is located where it was placed, and where its key grew, after
                 REQUIRE(places_of(found) == all);
                 ++complete;
             } else {
-                REQUIRE_FALSE(table.schemes().exceptional().contains(key));
+                REQUIRE_FALSE((known && table.schemes().exceptional().contains(key)));
                 ++incomplete;
             }
             // Its own place is found without the key, for as long as its scheme is read.
@@ -199,6 +224,39 @@ TEST_CASE("an item of a random scheme is read by its id alone, from one place", 
     REQUIRE(found.places.size() == 1);
     CHECK(found.places.front().shard == at.shard);
     CHECK(found.places.front().partition_key == at.partition_key);
+}
+
+TEST_CASE(
+    "an item of a time window is found by its id, and by its time in a newer scheme's windows",
+    "[locate]") {
+    using namespace std::chrono;
+    const item_time since = sys_days{year{2026} / November / 1};
+    const item_time when = sys_days{year{2026} / November / 30} + hours{14};
+    const bucket_scheme daily = time_windowed(days{1}, calculated(8, {.since = since}));
+    routing_table table{scheme_table{calculated(1)}.with("events", daily), four()};
+    const auto [id, at] = place_routed(table, "events", "e-1", when);
+    CHECK(at.partition_key == table.place("events", "e-1", when).partition_key);
+    located found = locate(table, routed_id::parse(id.text()).value());
+    CHECK(found.complete);
+    REQUIRE(found.places.size() == 1);
+    CHECK(found.places.front().partition_key == at.partition_key);
+
+    table = table.with_schemes(
+        table.schemes().grow("events", time_windowed(hours{1}, calculated(16, {.since = since}))));
+    found = locate(table, id);
+    CHECK(found.complete);
+    REQUIRE(found.places.size() == 2);
+    CHECK(found.places.front().partition_key == table.place("events", "e-1", when).partition_key);
+    CHECK(found.places.back().partition_key == at.partition_key);
+
+    // An id without a time, from before there were windows, can not tell which one.
+    routing_table old{scheme_table{calculated(1)}.with("events", calculated(8)), four()};
+    const auto plain = place_routed(old, "events", "e-1");
+    old = old.with_schemes(old.schemes().grow("events", daily));
+    found = locate(old, plain.id, "events");
+    CHECK_FALSE(found.complete);
+    REQUIRE(found.places.size() == 1);
+    CHECK(found.places.front().partition_key == plain.at.partition_key);
 }
 
 TEST_CASE("when ordinary keys grow, only the key can tell where an item may have gone",
@@ -268,7 +326,8 @@ TEST_CASE("whatever an id says, its places are places of the table", "[locate]")
     INFO(test_support::replay());
     test_support::generator any;
     for (std::size_t round = 0; round != test_support::scaled(20'000); ++round) {
-        const routing_table table = test_support::any_table(any, 8);
+        const routing_table table =
+            any.chance(50) ? test_support::any_table(any, 8) : test_support::any_timed_table(any);
         const auto& listed = table.schemes().exceptional();
         const std::uint64_t hash =
             listed.empty() || any.chance(30) ? any() : stable_hash64(listed.begin()->first, 0);
@@ -280,7 +339,8 @@ TEST_CASE("whatever an id says, its places are places of the table", "[locate]")
                             : scheme_version{static_cast<std::uint32_t>(any.magnitude()) | 1U},
              bucket_index{any.chance(80) ? any.below(8U) : any.below(limits::buckets)},
              any.chance(50) ? static_cast<std::uint32_t>(hash & routed_id::slot_mask)
-                            : any.below(routed_id::slot_mask + 1)}};
+                            : any.below(routed_id::slot_mask + 1),
+             any.chance(50) ? std::optional{test_support::any_time(any)} : std::nullopt}};
         const located found = locate(table, id);
         for (const routed_place& at : found.places) {
             REQUIRE(at.slot.value() < table.shards().slots());

@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "support/failing.hpp"
 #include "support/generate.hpp"
 #include "support/tables.hpp"
+#include "support/timed_tables.hpp"
 #include "support/vectors.hpp"
 
 using namespace shardweave;
@@ -29,7 +31,13 @@ static_assert(!std::is_convertible_v<routed_id, std::string>);
 
 routed_id::origin any_origin(test_support::generator& any) {
     return {any(), scheme_version{static_cast<std::uint32_t>(any.magnitude()) | 1U},
-            bucket_index{any.below(limits::buckets)}, any.below(routed_id::slot_mask + 1)};
+            bucket_index{any.below(limits::buckets)}, any.below(routed_id::slot_mask + 1),
+            any.chance(50) ? std::optional{test_support::any_time(any)} : std::nullopt};
+}
+
+item_time time_of(const std::string& milliseconds) {
+    return std::chrono::sys_time<std::chrono::milliseconds>{
+        std::chrono::milliseconds{std::stoll(milliseconds)}};
 }
 
 std::string with_packed(std::string_view packed) {
@@ -42,7 +50,7 @@ std::string with_packed(std::string_view packed) {
 // the rows in another language; to add one, write its inputs there and run it with --write.
 TEST_CASE("routed ids are written as they always were", "[routed_id][golden]") {
     const auto rows = test_support::vector_rows("routed_ids.json", "local_hex");
-    REQUIRE(rows.size() == 8);
+    REQUIRE(rows.size() == 13);
     for (const auto& row : rows) {
         const std::string text = from_hex(row.text("text_hex"));
         CAPTURE(text);
@@ -52,8 +60,8 @@ TEST_CASE("routed ids are written as they always were", "[routed_id][golden]") {
              .scheme = scheme_version{static_cast<std::uint32_t>(row.number("scheme"))},
              .bucket = bucket_index{static_cast<std::uint32_t>(row.number("bucket"))},
              .slot_bits = static_cast<std::uint32_t>(
-                 stable_hash64(from_hex(row.text("partition_key_hex")), 0) &
-                 routed_id::slot_mask)}};
+                 stable_hash64(from_hex(row.text("partition_key_hex")), 0) & routed_id::slot_mask),
+             .time = row.has("time") ? std::optional{time_of(row.text("time"))} : std::nullopt}};
         CHECK(id.text() == text);
         CHECK(routed_id::parse(text) == id);
     }
@@ -71,8 +79,14 @@ TEST_CASE("a routed id says the place that the table gave, and its text brings i
             key = listed.begin()->first;
         }
         const std::string local = any.bytes(30);
+        const item_time time = test_support::any_time(any);
+        const bool with_time = any.chance(50);
         std::optional<routed_placement> made;
-        if (code_of([&] { made = place_routed(table, key, local, any); }) != errc::ok) {
+        const auto place = [&] {
+            made = with_time ? place_routed(table, key, local, time, any)
+                             : place_routed(table, key, local, any);
+        };
+        if (code_of(place) != errc::ok) {
             REQUIRE(code_of([&] { (void)table.place(key, local); }) != errc::ok);
             continue;
         }
@@ -84,6 +98,7 @@ TEST_CASE("a routed id says the place that the table gave, and its text brings i
         REQUIRE(id.from().bucket == at.bucket);
         REQUIRE((id.from().slot_bits & (table.shards().slots() - 1)) == at.slot.value());
         REQUIRE(at.epoch == table.epoch());
+        REQUIRE(id.from().time == (with_time ? std::optional{time} : std::nullopt));
         if (at.how != selection::random) {
             REQUIRE(at.partition_key == table.place(key, local).partition_key);
         }
@@ -134,27 +149,30 @@ TEST_CASE("what is no routed id is not taken for one", "[routed_id]") {
         std::string changed = good;
         return with_packed(changed.replace(from, count, bytes));
     };
-    for (const std::string& text : {""s,
-                                    "~"s,
-                                    "post"s,
-                                    "post~"s,
-                                    "post~!"s,
-                                    with_packed(""),
-                                    with_packed("\x01"),
-                                    with_packed(good) + "=",
-                                    with_packed(good) + "A",
-                                    with_packed(good) + " ",
-                                    with_packed(good + '\0'),
-                                    with_packed(good.substr(0, good.size() - 1)),
-                                    at(0, 1, "\0"s),
-                                    at(0, 1, "\x02"),  // another format
-                                    at(9, 1, "\0"s),   // no version
-                                    at(9, 1, "\x81\0"s),
-                                    at(10, 1, "\x87\0"s),  // overlong numbers
-                                    at(9, 1, "\x80\x80\x80\x80\x10"),
-                                    at(10, 1, "\x80\x20"),  // too large ones
-                                    at(11, 1, "\x10"),      // 21 bits of slot
-                                    "post~" + std::string(10'000, 'A')}) {
+    for (const std::string& text :
+         {""s,
+          "~"s,
+          "post"s,
+          "post~"s,
+          "post~!"s,
+          with_packed(""),
+          with_packed("\x01"),
+          with_packed(good) + "=",
+          with_packed(good) + "A",
+          with_packed(good) + " ",
+          with_packed(good + '\0'),
+          with_packed(good.substr(0, good.size() - 1)),
+          at(0, 1, "\0"s),
+          at(0, 1, "\x02"),
+          at(0, 1, "\x03"),  // another format
+          at(9, 1, "\0"s),   // no version
+          at(9, 1, "\x81\0"s),
+          at(10, 1, "\x87\0"s),  // overlong numbers
+          at(9, 1, "\x80\x80\x80\x80\x10"),
+          at(10, 1, "\x80\x20"),                             // too large ones
+          at(11, 1, "\x10"),                                 // 21 bits of slot
+          with_packed("\x02" + good.substr(1) + "\x80\0"s),  // an overlong time
+          "post~" + std::string(10'000, 'A')}) {
         CAPTURE(text);
         CHECK_FALSE(routed_id::parse(text));
     }
@@ -183,8 +201,9 @@ TEST_CASE("an id that no table could make is refused, and so is an overlong one"
     CHECK(code(longest + "x", fine) == errc::limit_exceeded);
     const routed_id largest{longest,
                             {~std::uint64_t{0}, scheme_version{0xffffffffU},
-                             bucket_index{limits::buckets - 1}, routed_id::slot_mask}};
-    CHECK(largest.text().size() <= 1'024);
+                             bucket_index{limits::buckets - 1}, routed_id::slot_mask,
+                             item_time::min()}};
+    CHECK(largest.text().size() == 1'024);
     CHECK(routed_id::parse(largest.text()) == largest);
     CHECK_FALSE(routed_id::parse("x" + largest.text()));
     const routing_table table{scheme_table{calculated(1)}, shard_map::single("db0")};

@@ -62,6 +62,10 @@ public:
         return value;
     }
 
+    [[nodiscard]] bool has(std::string_view name) const {
+        return line_.find("\"" + std::string{name} + "\": ") != std::string::npos;
+    }
+
     /// What stands between the brackets of a list.
     [[nodiscard]] std::string list(std::string_view name) const {
         const std::string start = "\"" + std::string{name} + "\": [";

@@ -17,9 +17,9 @@ struct limits {
     static constexpr std::size_t key_bytes = 1'900;
     /// Bytes of a key format, such as `{key}:bucket-{bucket}`.
     static constexpr std::size_t key_format_bytes = 128;
-    /// Bytes of the local part of a routed id. With the 27 characters that follow at most, it fits
+    /// Bytes of the local part of a routed id. With the 40 characters that follow at most, it fits
     /// the narrowest sort key that we know (DynamoDB: 1,024 bytes).
-    static constexpr std::size_t local_id_bytes = 990;
+    static constexpr std::size_t local_id_bytes = 984;
     /// Buckets of one scheme. A read asks each of them, so more is an outage and not a design. Part
     /// of the data contract: a key that ends like bucket 4096 is a plain key.
     static constexpr std::uint32_t buckets = 4'096;

@@ -10,7 +10,9 @@
 #include <shardweave/place/routed_id.hpp>
 #include <shardweave/place/routing_table.hpp>
 #include <shardweave/place/scheme.hpp>
+#include <shardweave/place/scheme_history.hpp>
 #include <shardweave/place/scheme_table.hpp>
+#include <shardweave/place/time_range.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +43,8 @@ struct routed_place {
 struct located {
     std::vector<routed_place> places{};
     /// False when the item may be elsewhere as well: when the schemes of ordinary keys grew to
-    /// several buckets since, so that only the key could tell (give it to `locate`); when the
+    /// several buckets since, so that only the key could tell (give it to `locate`); when a newer
+    /// scheme has time windows and the id has no time (give it times from the start); when the
     /// table does not know the id's scheme version yet (refresh it); or when no such id was made by
     /// this table, as with a forged one.
     bool complete = true;
@@ -66,10 +69,14 @@ public:
             (own_->repeatable() && own_->locate(id_->local()) != from.bucket)) {
             return false;
         }
-        if (key_) {
-            return id_->of_key(*key_) && bits(text(*own_, from.bucket).str()) == from.slot_bits;
+        if (own_->timed() && !(from.time && own_->held().contains(*from.time))) {
+            return false;
         }
-        return !table_->format().plain(from.bucket, own_->buckets()) ||
+        if (key_) {
+            return id_->of_key(*key_) &&
+                   bits(text(*own_, from.bucket, window(*own_)).str()) == from.slot_bits;
+        }
+        return window(*own_) || !table_->format().plain(from.bucket, own_->buckets()) ||
                (from.key_hash & routed_id::slot_mask) == from.slot_bits;
     }
 
@@ -108,11 +115,28 @@ private:
         return static_cast<std::uint32_t>(stable_hash64(partition_key, 0) & routed_id::slot_mask);
     }
 
-    [[nodiscard]] partition_key text(const bucket_scheme& scheme, bucket_index bucket) const {
-        return table_->format().render(*key_, bucket, scheme.buckets());
+    using window_start = std::optional<item_time>;
+
+    /// Requires an id with a time if the scheme is timed.
+    [[nodiscard]] window_start window(const bucket_scheme& scheme) const {
+        return scheme.timed() ? scheme.window_at(*id_->from().time) : std::nullopt;
+    }
+
+    [[nodiscard]] partition_key text(const bucket_scheme& scheme, bucket_index bucket,
+                                     window_start start) const {
+        return table_->format().render(*key_, bucket, scheme.buckets(), start);
     }
 
     void under(const bucket_scheme& scheme) {
+        if (scheme.timed()) {
+            const window_start& time = id_->from().time;
+            if (!time) {
+                found_.complete = false;
+            }
+            if (!time || !scheme.held().contains(*time)) {
+                return;
+            }
+        }
         if (&scheme == own_) {
             consider(scheme, id_->from().bucket);
         } else if (scheme.repeatable()) {
@@ -126,17 +150,19 @@ private:
 
     void consider(const bucket_scheme& scheme, bucket_index bucket) {
         const key_format& format = table_->format();
-        const auto identity = format.identity(bucket, scheme.buckets());
+        const window_start start = window(scheme);
+        const auto identity = format.identity(bucket, scheme.buckets(), start);
         if (!seen_.insert(identity).second) {
             return;
         }
         if (key_) {
-            partition_key written = text(scheme, bucket);
+            partition_key written = text(scheme, bucket, start);
             const std::uint32_t slot_bits = bits(written.str());
             add(scheme.version(), bucket, slot_bits).partition_key = std::move(written);
-        } else if (identity == format.identity(id_->from().bucket, own_->buckets())) {
+        } else if (identity ==
+                   format.identity(id_->from().bucket, own_->buckets(), window(*own_))) {
             add(scheme.version(), bucket, id_->from().slot_bits);
-        } else if (format.plain(bucket, scheme.buckets())) {
+        } else if (!start && format.plain(bucket, scheme.buckets())) {
             add(scheme.version(), bucket,
                 static_cast<std::uint32_t>(id_->from().key_hash & routed_id::slot_mask));
         } else {
@@ -192,8 +218,8 @@ template <class Range>
     return detail::locate_among(table, id, listed);
 }
 
-/// The same with the key: complete for every id that the table made, and every place has its
-/// partition key.
+/// The same with the key: complete for every id that the table made (with the item's time, if a
+/// scheme has time windows), and every place has its partition key.
 [[nodiscard]] inline located locate(const routing_table& table, const routed_id& id,
                                     std::string_view key) {
     table.format().check(key);

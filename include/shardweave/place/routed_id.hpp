@@ -11,8 +11,11 @@
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/placement.hpp>
 #include <shardweave/place/routing_table.hpp>
+#include <shardweave/place/time_range.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +27,8 @@
 // The text, version 1: the local part as it is, "~", and base64url, without padding, of
 //   1 · key hash (8 bytes, big-endian) · scheme version (varint) · bucket (varint)
 //   the low 20 bits of the partition key's hash (3 bytes, big-endian)
+// Version 2, for an id with a time, says 2, and adds the milliseconds since 1970-01-01T00:00Z as a
+// varint, zigzag: 0, -1, 1, -2, …
 
 namespace shardweave {
 inline namespace v1 {
@@ -45,6 +50,8 @@ public:
         bucket_index bucket{};
         /// The low 20 bits of the partition key's hash: its slot, however many slots there are.
         std::uint32_t slot_bits = 0;
+        /// The item's time, if it was placed with one: schemes with time windows need it.
+        std::optional<item_time> time{};
 
         friend constexpr bool operator==(const origin&, const origin&) noexcept = default;
     };
@@ -73,23 +80,26 @@ public:
         return stable_hash64(key, 0) == from_.key_hash;
     }
 
-    /// `<local>~<19 to 26 characters>`: the last `~` separates. One text for each id.
+    /// `<local>~<19 to 39 characters>`: the last `~` separates. One text for each id.
     [[nodiscard]] std::string text() const {
         std::string packed;
         byte_writer out{packed};
-        out.byte(format_version);
+        out.byte(from_.time ? timed_format_version : format_version);
         out.fixed64(from_.key_hash);
         out.varint(from_.scheme.value());
         out.varint(from_.bucket.value());
         for (const unsigned shift : {16U, 8U, 0U}) {
             out.byte(static_cast<unsigned char>(from_.slot_bits >> shift));
         }
+        if (from_.time) {
+            out.varint(zigzag(from_.time->milliseconds()));
+        }
         return detail::concat(local_, "~", detail::base64url_encode(packed));
     }
 
     /// Nothing for what `text` does not write. Takes hostile text: its size is looked at first.
     [[nodiscard]] static std::optional<routed_id> parse(std::string_view text) {
-        constexpr std::size_t packed_chars = 26;
+        constexpr std::size_t packed_chars = 39;
         const std::size_t end = text.rfind('~');
         if (end > limits::local_id_bytes ||  // none is further than that
             text.size() - end - 1 > packed_chars) {
@@ -100,7 +110,7 @@ public:
             return std::nullopt;
         }
         byte_reader in{*packed};
-        const bool known = in.byte() == format_version;
+        const unsigned char version = in.byte();
         origin from;
         from.key_hash = in.fixed64();
         from.scheme = scheme_version{static_cast<std::uint32_t>(in.varint(0xffffffffU))};
@@ -108,6 +118,11 @@ public:
         for (int i = 0; i != 3; ++i) {
             from.slot_bits = from.slot_bits << 8U | in.byte();
         }
+        if (version == timed_format_version) {
+            from.time =
+                item_time{std::chrono::sys_time<std::chrono::milliseconds>{unzigzag(in.varint())}};
+        }
+        const bool known = version == format_version || version == timed_format_version;
         std::string local{text.substr(0, end)};
         if (!known || !in.finished() || !possible(local, from)) {
             return std::nullopt;
@@ -119,6 +134,16 @@ public:
 
 private:
     static constexpr unsigned char format_version = 1;
+    static constexpr unsigned char timed_format_version = 2;
+
+    static constexpr std::uint64_t zigzag(std::int64_t value) noexcept {
+        const auto bits = static_cast<std::uint64_t>(value);
+        return value < 0 ? ~(bits << 1U) : bits << 1U;
+    }
+    static constexpr std::chrono::milliseconds unzigzag(std::uint64_t value) noexcept {
+        const std::uint64_t bits = (value & 1U) != 0 ? ~(value >> 1U) : value >> 1U;
+        return std::chrono::milliseconds{static_cast<std::int64_t>(bits)};
+    }
 
     static bool possible(const std::string& local, const origin& from) noexcept {
         return local.size() <= limits::local_id_bytes && from.scheme.value() != 0 &&
@@ -138,13 +163,15 @@ struct routed_placement {
 namespace detail {
 
 [[nodiscard]] inline routed_placement routed(std::string_view key, std::string_view local,
-                                             placement at) {
+                                             placement at,
+                                             std::optional<item_time> time = std::nullopt) {
     const std::uint64_t hash = stable_hash64(at.partition_key.str(), 0);
     return {routed_id{std::string{local},
                       {.key_hash = stable_hash64(key, 0),
                        .scheme = at.scheme,
                        .bucket = at.bucket,
-                       .slot_bits = static_cast<std::uint32_t>(hash & routed_id::slot_mask)}},
+                       .slot_bits = static_cast<std::uint32_t>(hash & routed_id::slot_mask),
+                       .time = time}},
             std::move(at)};
 }
 
@@ -161,6 +188,19 @@ template <std::uniform_random_bit_generator Generator>
 [[nodiscard]] routed_placement place_routed(const routing_table& table, std::string_view key,
                                             const id_bytes& local, Generator& generator) {
     return detail::routed(key, local.view(), table.place(key, local, generator));
+}
+
+/// The same for an item with a time, which the id remembers, too: for keys that have, or may get,
+/// schemes with time windows.
+[[nodiscard]] inline routed_placement place_routed(const routing_table& table, std::string_view key,
+                                                   const id_bytes& local, item_time time) {
+    return detail::routed(key, local.view(), table.place(key, local, time), time);
+}
+template <std::uniform_random_bit_generator Generator>
+[[nodiscard]] routed_placement place_routed(const routing_table& table, std::string_view key,
+                                            const id_bytes& local, item_time time,
+                                            Generator& generator) {
+    return detail::routed(key, local.view(), table.place(key, local, time, generator), time);
 }
 
 }  // namespace v1
