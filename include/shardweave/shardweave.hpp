@@ -15,6 +15,7 @@
 #include <shardweave/move/rebalance.hpp>
 #include <shardweave/place/file_source.hpp>
 #include <shardweave/place/joined_key.hpp>
+#include <shardweave/place/key_buffer.hpp>
 #include <shardweave/place/key_format.hpp>
 #include <shardweave/place/locate.hpp>
 #include <shardweave/place/map_source.hpp>

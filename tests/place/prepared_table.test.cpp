@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -156,4 +157,30 @@ TEST_CASE("a route allocates nothing", "[prepared_table]") {
     }
     CHECK(test_support::allocated_bytes == before);
     CHECK(sum != 0);
+}
+
+TEST_CASE("keys that are split by time have no routes, and the others beside them have",
+          "[prepared_table]") {
+    using namespace std::chrono_literals;
+    const item_time year{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
+    const bucket_scheme windows = time_windowed(24h, calculated(4, {.since = year}));
+    const bucket_scheme bounded = calculated(4, {.since = year});
+    for (const bucket_scheme& timed : {windows, bounded}) {
+        const prepared_table some{
+            routing_table{scheme_table{calculated(1)}.with("author-1", timed).with("a", timed),
+                          shard_map::even({"db0", "db1"}, 2)}};
+        for (const char* key : {"author-1", "a"}) {
+            test_support::generator any;
+            CHECK(code_of([&] { static_cast<void>(some.route_of(key, 1)); }) ==
+                  errc::time_required);
+            CHECK(code_of([&] { static_cast<void>(some.route_of(key, 1, any)); }) ==
+                  errc::time_required);
+        }
+        CHECK(some.route_of("author-2", 1).slot == some.table().place("author-2", 1).slot);
+        const prepared_table all{routing_table{scheme_table{timed}, shard_map::single("db0")}};
+        CHECK(code_of([&] { static_cast<void>(all.route_of("author-1", 1)); }) ==
+              errc::time_required);
+        CHECK(code_of([&] { static_cast<void>(all.route_of("author-1:bucket-1", 1)); }) ==
+              errc::ambiguous_key);
+    }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <latch>
 #include <memory>
@@ -449,4 +450,18 @@ TEST_CASE("threads route without handles while tables are published back to back
     }
     CHECK(fallen == 0);
     CHECK(routes.place("author-1", 7).epoch == epoch{publishes - 1});
+}
+
+TEST_CASE("a router places by time", "[router]") {
+    using namespace std::chrono_literals;
+    const item_time year{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
+    const router routes{table(1, scheme_table{calculated(1)}.with(
+                                     "k", time_windowed(24h, calculated(2, {.since = year}))))};
+    const item_time noon{year.sys() + 36h};
+    const auto want = routes.pin()->place("k", 1, noon);
+    CHECK(routes.place("k", 1, noon).partition_key == want.partition_key);
+    CHECK(routes.candidates("k", 1, noon).front().partition_key == want.partition_key);
+    CHECK(routes.targets("k", {year, year.sys() + 48h}).size() == 4);
+    CHECK(code_of([&] { std::ignore = routes.place("k", 1); }) == errc::time_required);
+    CHECK(code_of([&] { std::ignore = routes.targets("k"); }) == errc::time_required);
 }

@@ -8,11 +8,12 @@
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/detail/hot_keys.hpp>
+#include <shardweave/place/key_buffer.hpp>
+#include <shardweave/place/placement.hpp>
 #include <shardweave/place/routing_table.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <ranges>
 #include <string_view>
@@ -33,25 +34,6 @@ struct route {
     std::uint32_t scheme_number = 0;
 };
 
-namespace detail {
-
-/// Room for any partition key, on the stack.
-class key_buffer {
-public:
-    void append(const char* begin, const char* end) noexcept {
-        std::memcpy(text_ + size_, begin, static_cast<std::size_t>(end - begin));
-        size_ += static_cast<std::size_t>(end - begin);
-    }
-    [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
-
-private:
-    // A key, its format's literals, and ten digits, each at most as long as its limit.
-    char text_[limits::key_bytes + limits::key_format_bytes + 10];
-    std::size_t size_ = 0;
-};
-
-}  // namespace detail
-
 /// What a router publishes: a routing table with its index of keys with their own schemes. An
 /// ordinary key costs one hash, a hot one two, and nothing is allocated. Safe to share between
 /// threads.
@@ -62,7 +44,8 @@ public:
         : table_(std::move(table)), hot_(table_.schemes(), table_.format(), table_.shards()),
           owners_(table_.shards().owners()) {
         static_assert(limits::shards <= closer);
-        if (ordinary().buckets() != 1 || !table_.format().plain(bucket_index{0}, 1)) {
+        if (ordinary().buckets() != 1 || ordinary().timed() ||
+            !table_.format().plain(bucket_index{0}, 1)) {
             for (std::uint32_t& owner : owners_) {
                 owner |= closer;
             }
@@ -76,7 +59,8 @@ public:
 
     [[nodiscard]] const routing_table& table() const noexcept { return table_; }
 
-    /// Where a new item is written; the same as `routing_table::place`, and throws the same.
+    /// Where a new item is written; the same as `routing_table::place`, and throws the same. Keys
+    /// that are split by time have no routes: `routing_table::place` takes the time, too.
     /// The id is whatever `id_bytes` takes, and is looked at only when the key has several buckets.
     template <class Id>
     [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) const {
@@ -93,10 +77,10 @@ public:
                                  Generator& generator) const {
         const std::uint64_t hash = stable_hash64(key);
         if (const auto* hot = hot_.find(key, hash)) {
-            return hot_route(*hot, hot->writer->select(id.view(), generator));
+            return hot_route(*hot, untimed(key, *hot->writer).select(id.view(), generator));
         }
         table_.format().check(key);
-        return ordinary_route(key, hash, ordinary().select(id.view(), generator));
+        return ordinary_route(key, hash, untimed(key, ordinary()).select(id.view(), generator));
     }
 
     /// Where a partition key is that was stored with an item. One hash, whatever its key.
@@ -143,10 +127,16 @@ private:
     [[nodiscard, gnu::noinline]] route farther_route(std::string_view key, const id_bytes& id,
                                                      std::uint64_t hash) const {
         if (const auto* hot = hot_.find(key, hash)) {
-            return hot_route(*hot, hot->writer->select(id.view()));
+            return hot_route(*hot, untimed(key, *hot->writer).select(id.view()));
         }
         table_.format().check(key);
-        return ordinary_route(key, hash, ordinary().select(id.view()));
+        return ordinary_route(key, hash, untimed(key, ordinary()).select(id.view()));
+    }
+
+    /// The scheme; throws `errc::time_required` for one that asks for the item's time.
+    [[nodiscard]] const bucket_scheme& untimed(std::string_view key,
+                                               const bucket_scheme& writer) const {
+        return writer.timed() ? table_.writer(key) : writer;
     }
 
     [[nodiscard]] static route hot_route(const detail::hot_keys::entry& hot,
@@ -159,7 +149,7 @@ private:
         const shard_map& shards = table_.shards();
         slot_index slot = shards.slot_by(hash);
         if (!table_.format().plain(bucket, ordinary().buckets())) {
-            detail::key_buffer text;
+            key_buffer text;
             table_.format().append_to(text, key, bucket, ordinary().buckets());
             slot = shards.slot_of(text.view());
         }

@@ -10,6 +10,7 @@
 #include <shardweave/place/detail/thread_tables.hpp>
 #include <shardweave/place/prepared_table.hpp>
 #include <shardweave/place/routing_table.hpp>
+#include <shardweave/place/time_range.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -136,12 +137,21 @@ public:
             return now.placement_of(key, now.route_of(key, id));
         });
     }
-    [[nodiscard]] std::vector<placement> candidates(std::string_view key,
-                                                    const id_bytes& id) const {
-        return here([&](const prepared_table& now) { return now.table().candidates(key, id); });
+    [[nodiscard]] placement place(std::string_view key, const id_bytes& id, item_time time) const {
+        return here([&](const prepared_table& now) { return now.table().place(key, id, time); });
     }
-    [[nodiscard]] std::vector<target> targets(std::string_view key) const {
-        return here([&](const prepared_table& now) { return now.table().targets(key); });
+    [[nodiscard]] std::vector<placement> candidates(std::string_view key, const id_bytes& id,
+                                                    const time_range& range = {}) const {
+        return here(
+            [&](const prepared_table& now) { return now.table().candidates(key, id, range); });
+    }
+    [[nodiscard]] std::vector<placement> candidates(std::string_view key, const id_bytes& id,
+                                                    item_time time) const {
+        return candidates(key, id, static_cast<time_range>(time));
+    }
+    [[nodiscard]] std::vector<target> targets(std::string_view key,
+                                              const time_range& range = {}) const {
+        return here([&](const prepared_table& now) { return now.table().targets(key, range); });
     }
     template <std::ranges::input_range Range>
     [[nodiscard]] std::vector<shard_batch> group(Range&& items) const {

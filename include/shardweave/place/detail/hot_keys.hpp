@@ -144,7 +144,8 @@ public:
 private:
     /// At most 64 bytes, which are compared in place.
     [[nodiscard]] static bool usual(std::string_view key, const bucket_scheme& writer) noexcept {
-        return key.size() >= 8 && key.size() <= 64 && writer.how() == selection::calculated;
+        return key.size() >= 8 && key.size() <= 64 && writer.how() == selection::calculated &&
+               !writer.timed();
     }
 
     // Not the low bits, which choose the slot.
