@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -193,22 +195,46 @@ TEST_CASE("the quick look at a key never lets a bucket of another key pass", "[k
     test_support::generator any;
     const std::vector<std::string> heads{"",   "k", "a-t",       "tenant/",
                                          "::", "0", "b:bucket-", "\xff"s};
-    for (const char* text : {"{key}:bucket-{bucket}", "{key}#{bucket}", "{key}::{bucket}",
-                             "{key}1-{bucket}", "{key}:{bucket}!", "{bucket}:{key}"}) {
+    for (const char* text :
+         {"{key}:bucket-{bucket}", "{key}#{bucket}", "{key}::{bucket}", "{key}1-{bucket}",
+          "{key}:{bucket}!", "{bucket}:{key}", "{key}-{bucket}/b123456", "{bucket}@{key}",
+          "{bucket}:{key}:7654321"}) {
         const key_format always{text, suffix::always};
         const key_format plain{text};
         for (std::size_t round = 0; round != test_support::scaled(3'000); ++round) {
             const std::string key = any.joined(heads, 3);
             const auto bucket =
                 static_cast<std::uint32_t>(any.below(std::uint64_t{limits::buckets}));
-            const std::string like = text_of(always, key, bucket, limits::buckets);
+            std::optional<item_time> window;
+            if (plain.holds_windows() && any.chance(50)) {
+                window = std::chrono::sys_time<std::chrono::minutes>{
+                    std::chrono::minutes{any.below(std::uint32_t{100'000'000})}};
+            }
+            const std::string like =
+                always.render(key, bucket_index{bucket}, limits::buckets, window).str();
             CAPTURE(text, key, bucket, like);
             REQUIRE(code_of([&] { plain.check(like); }) == errc::ambiguous_key);
+            REQUIRE_FALSE(plain.surely_valid(like));
             // One character changed, it reads as a bucket exactly if it parses as one.
             std::string nearly = like;
             nearly[any.below(nearly.size())] = static_cast<char>('!' + any.below(90U));
             const bool reads = always.parse(nearly).has_value();
             REQUIRE((code_of([&] { plain.check(nearly); }) == errc::ambiguous_key) == reads);
+            REQUIRE_FALSE((reads && plain.surely_valid(nearly)));
         }
     }
+}
+
+TEST_CASE("most keys are told from buckets by a glance", "[key_format]") {
+    // Else every route would read them closely.
+    const key_format standard;
+    for (const auto* key : {"author-42", "STATUS#pending", "user#101", "tenant/7/orders",
+                            "0190a8f2-7b5e-7c1d-9a40-5f2d3c1b0a99", "@20261130"}) {
+        CAPTURE(key);
+        CHECK(standard.surely_valid(key));
+        CHECK(key_format{key_format::standard, suffix::always}.surely_valid(key));
+    }
+    CHECK_FALSE(standard.surely_valid("short"));  // read closely, and accepted
+    standard.check("short");
+    CHECK_FALSE(standard.surely_valid(std::string(limits::key_bytes + 1, 'k')));
 }

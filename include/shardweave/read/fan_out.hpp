@@ -8,6 +8,7 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/place/router.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/detail/drive.hpp>
 #include <shardweave/read/order.hpp>
@@ -55,15 +56,16 @@ using answered_item = typename page_item<std::remove_cvref_t<
 }
 
 /// The sources of a read: each partition key of each key once, newest scheme first.
-[[nodiscard]] inline std::vector<source>
-sources_of(const routing_table& table, const std::vector<std::string>& keys, grouping by) {
+[[nodiscard]] inline std::vector<source> sources_of(const routing_table& table,
+                                                    const std::vector<std::string>& keys,
+                                                    grouping by, const time_range& within) {
     std::vector<std::string_view> distinct(keys.begin(), keys.end());
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
     std::vector<source> sources;
     std::map<std::string, std::size_t, std::less<>> by_shard;
     for (const std::string_view key : distinct) {
-        std::vector<target> targets = table.targets(key);
+        std::vector<target> targets = table.targets(key, within);
         const bool one_scheme = live_schemes(table, key) == 1;
         if (!one_scheme) {
             // Schemes that share partition keys share a rank, too; and doubling moves items to a
@@ -139,7 +141,7 @@ public:
             (from.state.way == scan::forward ? result.next : result.previous) = cursor{from.state};
             return result;
         }
-        machine weave = make(*table, keys, from, with.limit, with.filter);
+        machine weave = make(*table, keys, from, with.limit, with.filter, with.within);
         detail::worker_crew crew;
         detail::drive(weave, query_, options_.concurrency, crew);
         finish(result, weave, from);
@@ -161,7 +163,14 @@ public:
     template <class Get>
     [[nodiscard]] std::optional<item_type> find(std::string_view key, const id_bytes& id,
                                                 const Get& get) const {
-        for (const placement& at : router_->candidates(key, id)) {
+        return find(key, id, time_range{}, get);
+    }
+
+    /// The same for an item whose time is in the range, which a key with time windows needs.
+    template <class Get>
+    [[nodiscard]] std::optional<item_type> find(std::string_view key, const id_bytes& id,
+                                                const time_range& within, const Get& get) const {
+        for (const placement& at : router_->pin()->candidates(key, id, within)) {
             std::optional<item_type> found = get(at);
             if (found) {
                 return options_.items.deleted && options_.items.deleted(*found) ? std::nullopt
@@ -202,8 +211,10 @@ private:
     }
 
     [[nodiscard]] machine make(const routing_table& table, const key_set& keys, const start& from,
-                               std::size_t limit, const std::string& filter) const {
-        std::vector<source> sources = detail::sources_of(table, keys.keys(), options_.grouping);
+                               std::size_t limit, const std::string& filter,
+                               const time_range& within) const {
+        std::vector<source> sources =
+            detail::sources_of(table, keys.keys(), options_.grouping, within);
         if (limit > limits::page_items ||
             limit * std::max<std::size_t>(sources.size(), 1) > limits::buffered_rows) {
             throw failure{errc::limit_exceeded,

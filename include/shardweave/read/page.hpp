@@ -5,6 +5,7 @@
 /// What a read is asked to be, and what a page of it is.
 
 #include <shardweave/core/error.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/stats.hpp>
 #include <shardweave/read/weave.hpp>
@@ -76,6 +77,9 @@ struct page_options {
     std::optional<cursor> from{};
     /// Handed to the callback as it is, and bound to the cursors.
     std::string filter{};
+    /// The times to read, of keys that are split by time: only the windows that may have some are
+    /// asked, and rows of other times are not left out. It may move between pages.
+    time_range within{};
 };
 
 /// What a stream is asked to be.
@@ -84,6 +88,8 @@ struct stream_options {
     std::size_t chunk = 256;
     std::optional<cursor> from{};
     std::string filter{};
+    /// As of a page.
+    time_range within{};
 };
 
 /// One page.

@@ -5,6 +5,7 @@
 /// A read as a range: items are pulled as the caller goes.
 
 #include <shardweave/core/error.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/detail/drive.hpp>
 #include <shardweave/read/page.hpp>
@@ -70,8 +71,8 @@ private:
     using position_type = typename FanOut::position_type;
 
     item_stream(const FanOut& reader, const key_set& keys, const stream_options& with)
-        : reader_(&reader), keys_(keys), filter_(with.filter), chunk_size_(with.chunk),
-          at_(reader.resolve(with.from, reader.bind(keys, with.filter))) {
+        : reader_(&reader), keys_(keys), filter_(with.filter), within_(with.within),
+          chunk_size_(with.chunk), at_(reader.resolve(with.from, reader.bind(keys, with.filter))) {
         if (chunk_size_ == 0) {
             throw failure{errc::invalid_options, "a stream with chunks of 0 items; use 1 or more"};
         }
@@ -108,7 +109,7 @@ private:
         const auto table = reader_->router_->pin();
         if (!machine_ || machine_->epoch() != table->epoch()) {
             // The boundary is the truth: what was buffered from places that may have moved is not.
-            machine_.emplace(reader_->make(*table, keys_, at_, chunk_size_, filter_));
+            machine_.emplace(reader_->make(*table, keys_, at_, chunk_size_, filter_, within_));
             before_ = total_;
         } else {
             machine_->turn(chunk_size_);
@@ -123,6 +124,7 @@ private:
     const FanOut* reader_;
     key_set keys_;
     std::string filter_;
+    time_range within_;
     std::size_t chunk_size_;
     typename FanOut::start at_;
     detail::worker_crew crew_;
