@@ -5,8 +5,8 @@
 usage: check.py <language> <folder for its build>
 
 Exit status 77, with the reason, where the language's tools or its hash library cannot be had. A program
-gets one question a line, `bucket =<id in hex> <buckets> <seed>` or `slot =<partition key in hex> <slots>`,
-and answers with one number a line.
+gets one question a line, `bucket =<id in hex> <buckets> <seed>`, `slot =<partition key in hex> <slots>` or
+`window = <width in minutes> <time in milliseconds>`, and answers one a line.
 """
 import json
 import os
@@ -34,7 +34,11 @@ LANGUAGES = {
 WRONG = ("EINTEGRITY", "EUSAGE", "SECURITY ERROR", "checksum")
 
 
-def questions():
+# The languages whose snippets have time windows, too.
+WINDOWED = ("python", "javascript")
+
+
+def questions(language):
     vectors = json.loads((HERE.parent / "vectors" / "placement.json").read_text(encoding="utf-8"))
     for row in vectors["buckets"]:
         for field in row:
@@ -44,6 +48,10 @@ def questions():
         for field in row:
             if field.startswith("of_"):
                 yield f"slot ={row['partition_key'].encode().hex()} {field[3:]}", row[field]
+    # Python's calendar begins with the year 1.
+    for row in vectors["windows"] if language in WINDOWED else []:
+        if not row["window"].startswith("@0000"):
+            yield f"window = {row['minutes']} {row['time']}", row["window"]
 
 
 def skip(reason):
@@ -69,7 +77,7 @@ def main():
         skip(f"the library cannot be had: {' '.join(fetch)}\n{said[-1000:]}")
     if compile_:
         subprocess.run(compile_, cwd=build, check=True)
-    asked, expected = zip(*questions())
+    asked, expected = zip(*questions(language))
     answers = subprocess.run(run, cwd=build, check=True, capture_output=True, text=True,
                              input="\n".join(asked) + "\n").stdout.split()
     if len(answers) != len(expected):

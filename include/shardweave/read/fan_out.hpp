@@ -170,7 +170,7 @@ public:
     template <class Get>
     [[nodiscard]] std::optional<item_type> find(std::string_view key, const id_bytes& id,
                                                 const time_range& within, const Get& get) const {
-        for (const placement& at : router_->pin()->candidates(key, id, within)) {
+        for (const placement& at : router_->candidates(key, id, within)) {
             std::optional<item_type> found = get(at);
             if (found) {
                 return options_.items.deleted && options_.items.deleted(*found) ? std::nullopt
