@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <shardweave/core/hash.hpp>
+#include <shardweave/place/router.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../ratio.hpp"
+#include "placement.hpp"
+
+namespace sw = shardweave;
+
+namespace placement_benchmark {
+namespace {
+
+void batches_of(const std::vector<std::string>& keys, const char* order) {
+    const std::size_t count = keys.size();
+    const std::vector<std::string> hot = keys_of(20, hot_count);
+    const sw::router router{table_with(hot)};
+    sw::router::reader reader{router};
+
+    bench::table table{fmt::format("a batch of {} keys of 24 bytes by shard, {}, for each key, "
+                                   "against unordered_map<shard, vector>",
+                                   count, order)};
+    table.batch("unordered_map<shard, vector<index>>", count, [&] {
+        std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> groups;
+        const sw::prepared_table& now = reader.current();
+        for (std::size_t i = 0; i != keys.size(); ++i) {
+            groups[now.route_of(keys[i], "id").shard_number].push_back(
+                static_cast<std::uint32_t>(i));
+        }
+        return groups.size();
+    });
+    table.batch("the floor: each key hashed, prefetched", count, [&] {
+        constexpr std::size_t ahead = 8;
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i != keys.size(); ++i) {
+            if (i + ahead < keys.size()) {
+                __builtin_prefetch(keys[i + ahead].data());
+            }
+            sum += sw::stable_hash64(keys[i], 0);
+        }
+        return sum;
+    });
+    std::vector<std::pair<std::string_view, std::string_view>> pairs;
+    for (const std::string& key : keys) {
+        pairs.emplace_back(key, "id");
+    }
+    table.batch("routing_table::group, with its texts", count,
+                [&] { return reader.table().group(pairs).size(); });
+    table.print(0, 11);
+}
+
+}  // namespace
+
+void batches() {
+    const std::size_t count = bench::how == bench::mode::counted ? 20'000 : 1'000'000;
+    std::vector<std::string> keys = keys_of(24, count);
+    batches_of(keys, "in the order of memory");
+    std::mt19937_64 generator{1};
+    std::shuffle(keys.begin(), keys.end(), generator);
+    batches_of(keys, "scattered in memory");
+}
+
+}  // namespace placement_benchmark
