@@ -168,7 +168,7 @@ public:
         for (const std::uint32_t shard : shards) {
             for (std::uint32_t point = 0; point != points; ++point) {
                 const std::string name = fmt::format("db{}-{}", shard, point);
-                points_.emplace_back(shardweave::stable_hash64(name, 0), shard);
+                points_.emplace_back(shardweave::stable_hash64(name), shard);
             }
         }
         std::sort(points_.begin(), points_.end());

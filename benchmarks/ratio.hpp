@@ -24,10 +24,10 @@
 
 namespace bench {
 
-/// Keeps the compiler from seeing through a number.
-template <class T>
-void keep(T& number) {
-    asm volatile("" : "+r"(number));
+/// Makes the compiler compute numbers, at no cost of its own.
+template <class... Numbers>
+void use(Numbers... numbers) {
+    (..., [](auto number) { asm volatile("" : : "r"(number)); }(numbers));
 }
 
 /// Makes the compiler write all of an object.
@@ -80,12 +80,11 @@ class table {
 public:
     explicit table(std::string title) : title_(std::move(title)) {}
 
-    /// `once(input)` does the work once and returns a number. Everything is inlined into one loop
-    /// over the inputs.
+    /// `once(input)` does the work once, and uses what comes out. Everything is inlined into one
+    /// loop over the inputs.
     template <class Input, class Once>
     void row(std::string name, std::span<const Input> inputs, Once once, bars limits = {}) {
         add(std::move(name), limits, inputs.size(), [inputs, once](double least_time) mutable {
-            std::uint64_t sum = 0;
             std::size_t done = 0;
             double time = 0;
             const auto begin = std::chrono::steady_clock::now();
@@ -93,25 +92,23 @@ public:
             for (std::size_t turns = 1; done == 0 || time < least_time; turns *= 2) {
                 for (std::size_t turn = 0; turn != turns; ++turn) {
                     for (const Input& input : inputs) {
-                        sum += static_cast<std::uint64_t>(once(input));
+                        once(input);
                     }
                 }
                 done += turns;
                 time = nanoseconds(std::chrono::steady_clock::now() - begin);
             }
-            keep(sum);
             return time / static_cast<double>(done * inputs.size());
         });
     }
 
-    /// `all()` does the work of `units` at a time.
+    /// `all()` does the work of `units` at a time, and returns a number.
     template <class All>
     void batch(std::string name, std::size_t units, All all, bars limits = {}) {
         add(std::move(name), limits, units, [units, all](double) mutable {
             const auto begin = std::chrono::steady_clock::now();
-            auto sum = static_cast<std::uint64_t>(all());
+            use(all());
             const auto end = std::chrono::steady_clock::now();
-            keep(sum);
             return nanoseconds(end - begin) / static_cast<double>(units);
         });
     }

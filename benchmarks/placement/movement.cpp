@@ -135,7 +135,7 @@ void movement() {
     }
     std::vector<std::uint64_t> hashes;
     for (const std::string& key : keys_of(24, 1'000'000)) {
-        hashes.push_back(sw::stable_hash64(key, 0));
+        hashes.push_back(sw::stable_hash64(key));
     }
     const std::vector<technique> techniques{
         slots(), by_count("peer: jump hash", bench::jump_hash),

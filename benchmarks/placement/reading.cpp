@@ -62,8 +62,8 @@ sw::routing_table small_table(std::uint64_t epoch) {
 }
 
 /// What is done with a table: one slot's owner is looked up.
-std::uint32_t owner(const sw::routing_table& table, std::uint32_t slot) {
-    return table.shards().owner_number(sw::slot_index{slot});
+void look_up(const sw::routing_table& table, std::uint32_t slot) {
+    bench::use(table.shards().owner_number(sw::slot_index{slot}));
 }
 
 sw::router::reader& reader_of_this_thread(const sw::router& router) {
@@ -112,26 +112,23 @@ void readings(swaps often) {
                          [&running] { running.reset(); });
         }
     };
-    table.row("a plain pointer, never replaced", times, [&](std::uint32_t slot) {
-        return owner(*plain.load(std::memory_order_acquire), slot);
-    });
+    table.row("a plain pointer, never replaced", times,
+              [&](std::uint32_t slot) { look_up(*plain.load(std::memory_order_acquire), slot); });
     sw::router::reader reader{router};
     table.row("a reader's handle", times,
-              [&](std::uint32_t slot) { return owner(reader.table(), slot); }, {.time = most});
+              [&](std::uint32_t slot) { look_up(reader.table(), slot); }, {.time = most});
     beside(publish);
-    table.row("a reader's handle, thread_local", times, [&](std::uint32_t slot) {
-        return owner(reader_of_this_thread(router).table(), slot);
-    });
+    table.row("a reader's handle, thread_local", times,
+              [&](std::uint32_t slot) { look_up(reader_of_this_thread(router).table(), slot); });
     beside(publish);
-    table.row("router::pin", times, [&](std::uint32_t slot) { return owner(*router.pin(), slot); });
+    table.row("router::pin", times, [&](std::uint32_t slot) { look_up(*router.pin(), slot); });
     beside(publish);
-    table.row("peer: std::atomic<std::shared_ptr>", times, [&](std::uint32_t slot) {
-        return owner(*atomic.load(std::memory_order_acquire), slot);
-    });
+    table.row("peer: std::atomic<std::shared_ptr>", times,
+              [&](std::uint32_t slot) { look_up(*atomic.load(std::memory_order_acquire), slot); });
     beside(store);
     table.row("peer: std::shared_mutex", times, [&](std::uint32_t slot) {
         const std::shared_lock lock{mutex};
-        return owner(*guarded, slot);
+        look_up(*guarded, slot);
     });
     beside(replace);
     often == swaps::never ? table.print() : table.print(5'000, 31);

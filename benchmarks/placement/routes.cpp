@@ -41,17 +41,10 @@ std::vector<item> items_of(const std::vector<std::string>& keys,
     return items;
 }
 
-/// Uses all of a route.
-std::uint64_t used(const sw::route& to) {
-    bench::keep_whole(to);
-    return to.slot.value();
+void use(const sw::route& to) {
+    bench::use(to.slot.value(), to.bucket.value(), to.shard_number, to.scheme_number);
 }
-
-/// A handle for each thread, so that callers need not carry one.
-sw::route routed_by_this_thread(const sw::router& router, const item& each) {
-    thread_local sw::router::reader reader{router};
-    return reader.route_of(each.key, each.id);
-}
+void use(const sw::slot_owner& at) { bench::use(at.slot.value(), at.shard_number); }
 
 #ifdef SHARDWEAVE_BENCHMARK_LIBMEMCACHED
 /// libmemcached's consistent hashing over ten servers, which are never connected to.
@@ -75,28 +68,30 @@ private:
 void peers(bench::table& table, std::span<const item> items) {
     table.row("peer: XXH3, ring of 160 points, 10 shards", items,
               [ring = bench::ring{bench::first_shards(10)}](const item& each) {
-                  return ring.shard(sw::stable_hash64(each.key, 0));
+                  bench::use(ring.shard(sw::stable_hash64(each.key)));
               });
     table.row("peer: XXH3, maglev table, 10 shards", items,
               [maglev = bench::maglev{bench::first_shards(10)}](const item& each) {
-                  return maglev.shard(sw::stable_hash64(each.key, 0));
+                  bench::use(maglev.shard(sw::stable_hash64(each.key)));
               });
     for (const std::uint32_t shards : {10U, 1'000U}) {
         table.row(fmt::format("peer: XXH3, jump hash, {} shards", shards), items,
                   [shards](const item& each) {
-                      return bench::jump_hash(sw::stable_hash64(each.key, 0), shards);
+                      bench::use(bench::jump_hash(sw::stable_hash64(each.key), shards));
                   });
     }
-    table.row(
-        "peer: Redis Cluster, CRC-16 and table", items,
-        [redis = bench::redis_cluster{10}](const item& each) { return redis.shard(each.key); });
-    table.row(
-        "peer: vBuckets, CRC-32 and table", items,
-        [vbuckets = bench::vbuckets{10}](const item& each) { return vbuckets.shard(each.key); });
+    table.row("peer: Redis Cluster, CRC-16 and table", items,
+              [redis = bench::redis_cluster{10}](const item& each) {
+                  bench::use(redis.shard(each.key));
+              });
+    table.row("peer: vBuckets, CRC-32 and table", items,
+              [vbuckets = bench::vbuckets{10}](const item& each) {
+                  bench::use(vbuckets.shard(each.key));
+              });
 #ifdef SHARDWEAVE_BENCHMARK_LIBMEMCACHED
     table.row("peer: libmemcached ketama, 10 shards", items,
               [servers = std::make_shared<ketama>()](const item& each) {
-                  return servers->shard(each.key);
+                  bench::use(servers->shard(each.key));
               });
 #endif
 }
@@ -118,55 +113,42 @@ void routes_of(std::size_t bytes) {
         std::make_shared<const sw::prepared_table>(table_with(hot_keys))};
 
     bench::table table{fmt::format("one route, keys of {} bytes, against raw XXH3-64", bytes)};
-    table.row("raw XXH3-64", cold, [](const item& each) { return sw::stable_hash64(each.key, 0); });
-    table.row("the loop alone", cold, [](const item& each) {
-        std::size_t size = each.key.size();
-        bench::keep(size);
-        return size;
-    });
+    table.row("raw XXH3-64", cold,
+              [](const item& each) { bench::use(sw::stable_hash64(each.key)); });
+    table.row("the loop alone", cold,
+              [](const item& each) { bench::use(each.key.data(), each.key.size()); });
     const bool short_key = bytes <= 16;
     table.row("slot and shard only, through a reader's handle", cold,
-              [&](const item& each) {
-                  const sw::shard_map& shards = reader.table().shards();
-                  const sw::slot_index slot = shards.slot_of(each.key);
-                  return std::uint64_t{slot.value()} + shards.owner_number(slot);
-              },
+              [&](const item& each) { use(reader.current().owner_of(each.key)); },
               {.time = short_key ? 1.5 : 1.3, .instructions = short_key ? 1.30 : 1.15});
     table.row("the whole route, through a reader's handle", cold,
-              [&](const item& each) { return used(reader.route_of(each.key, each.id)); },
+              [&](const item& each) { use(reader.route_of(each.key, each.id)); },
               {.time = short_key ? 2.2 : 1.6});
-    table.row("the whole route, through a thread_local handle", cold,
-              [&](const item& each) { return used(routed_by_this_thread(router, each)); });
+    table.row("the whole route, through the router (thread_local)", cold,
+              [&](const item& each) { use(router.route_of(each.key, each.id)); });
     table.row("a batch: slot and shard, the table pinned once", cold,
-              [&](const item& each) {
-                  const sw::slot_index slot = pinned.table().shards().slot_of(each.key);
-                  return std::uint64_t{slot.value()} + pinned.table().shards().owner_number(slot);
-              },
-              {.time = 1.2});
+              [&](const item& each) { use(pinned.owner_of(each.key)); }, {.time = 1.2});
     table.row("a batch: the whole route, the table pinned once", cold,
-              [&](const item& each) { return used(pinned.route_of(each.key, each.id)); });
+              [&](const item& each) { use(pinned.route_of(each.key, each.id)); });
     table.row("the whole route, through std::atomic<std::shared_ptr>", cold, [&](const item& each) {
-        return used(shared.load(std::memory_order_acquire)->route_of(each.key, each.id));
+        use(shared.load(std::memory_order_acquire)->route_of(each.key, each.id));
     });
     const std::string hot_route = "a hot key of 16 buckets, through a reader's handle";
     const std::string formatted = "a hot key, its text by fmt::format, hashed";
-    table.row(hot_route, split,
-              [&](const item& each) { return used(reader.route_of(each.key, each.id)); },
+    table.row(hot_route, split, [&](const item& each) { use(reader.route_of(each.key, each.id)); },
               {.time = bytes <= 16 ? 5.0 : 3.0});
     table.row("a hot key, its text on the stack, hashed", split, [&](const item& each) {
         const sw::routing_table& now = reader.table();
         const auto bucket = sw::calculated_bucket(each.id, 16, 1);
         sw::detail::key_buffer text;
         now.format().append_to(text, each.key, bucket, 16);
-        const sw::slot_index slot = now.shards().slot_of(text.view());
-        return std::uint64_t{slot.value()} + now.shards().owner_number(slot);
+        use(now.shards().owner_of(text.view()));
     });
     table.row(formatted, split, [&](const item& each) {
         const sw::routing_table& now = reader.table();
         const auto bucket = sw::calculated_bucket(each.id, 16, 1);
         const std::string text = fmt::format("{}:bucket-{}", each.key, bucket.value());
-        const sw::slot_index slot = now.shards().slot_of(text);
-        return std::uint64_t{slot.value()} + now.shards().owner_number(slot);
+        use(now.shards().owner_of(text));
     });
     table.at_least(7, hot_route, formatted);
     peers(table, cold);
