@@ -140,7 +140,7 @@ void routes_of(std::size_t bytes) {
     table.row("a hot key, its text on the stack, hashed", split, [&](const item& each) {
         const sw::routing_table& now = reader.table();
         const auto bucket = sw::calculated_bucket(each.id, 16, 1);
-        sw::detail::key_buffer text;
+        sw::key_buffer text;
         now.format().append_to(text, each.key, bucket, 16);
         use(now.shards().owner_of(text.view()));
     });

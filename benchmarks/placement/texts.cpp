@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <shardweave/place/key_buffer.hpp>
 #include <shardweave/place/key_format.hpp>
 
 #include <fmt/compile.h>
@@ -39,6 +40,13 @@ void texts() {
         const std::string text = fmt::format("{}:bucket-{}", each.key, each.bucket);
         bench::keep_whole(text);
     });
+    table.row("key_format::append_to a key_buffer", pieces,
+              [format = sw::key_format{}](const piece& each) {
+                  sw::key_buffer text;
+                  format.append_to(text, each.key, sw::bucket_index{each.bucket}, buckets);
+                  bench::keep_whole(text);
+              },
+              {.time = 0.2});
     fmt::memory_buffer buffer;
     std::string string;
     table.row("key_format::append_to a fmt::memory_buffer, reused", pieces,
@@ -46,8 +54,7 @@ void texts() {
                   text.clear();
                   format.append_to(text, each.key, sw::bucket_index{each.bucket}, buckets);
                   bench::keep_whole(text);
-              },
-              {.time = 0.2});
+              });
     table.row("key_format::append_to a std::string, reused", pieces,
               [format = sw::key_format{}, &text = string](const piece& each) {
                   text.clear();
