@@ -56,7 +56,7 @@ def print_table(header, rows):
     print("| " + " | ".join(header) + " |")
     print("| --- |" + " --- |" * (len(header) - 1))
     for row in rows:
-        print("| " + " | ".join(row) + " |")
+        print("| " + " | ".join(row).replace("<", "&lt;") + " |")
     print()
 
 
@@ -95,7 +95,7 @@ def main():
              for name, program in programs.items()}
     first = next(iter(programs))
     for title in timed[first] or counted[first]:
-        print(f"### {title[0].upper()}{title[1:]}\n")
+        print(f"### {title[0].upper()}{title[1:]}\n".replace("<", "&lt;"))
         if title.startswith("movement"):
             print_table(["", "10 → 11 moves", "draining one of ten moves", "peak / average at 100", "at 101"],
                         [[row[0], row[1] + " %", row[2] + " %", row[3], row[4]] for row in timed[first][title]])
