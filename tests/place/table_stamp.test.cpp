@@ -167,6 +167,16 @@ TEST_CASE("a scheme's stamp is the same whatever becomes of it", "[stamp]") {
           stamp_of(later.entries().front().scheme, key_format{}));
 }
 
+TEST_CASE("a scheme that was given no version is the first one's equal, not an older one",
+          "[stamp]") {
+    const key_format format{};
+    CHECK(stamp_of(calculated(64), format) ==
+          stamp_of(scheme_history{calculated(64)}.writer(), format));
+    CHECK(code_of([&] {
+              check_stamp(stamp_of(calculated(64), format), stamp_of(calculated(32), format));
+          }) == errc::scheme_conflict);
+}
+
 TEST_CASE("what is no stamp is not taken for one", "[stamp]") {
     const std::string digits(32, 'a');
     REQUIRE(parse_table_stamp("7-" + digits));

@@ -100,10 +100,12 @@ public:
     /// Nothing for what `text` does not write. Takes hostile text: its size is looked at first.
     [[nodiscard]] static std::optional<routed_id> parse(std::string_view text) {
         constexpr std::size_t packed_chars = 39;
-        const std::size_t end = text.rfind('~');
-        if (end > limits::local_id_bytes ||  // none is further than that
-            text.size() - end - 1 > packed_chars) {
+        if (text.size() > limits::local_id_bytes + 1 + packed_chars) {
             return std::nullopt;
+        }
+        const std::size_t end = text.rfind('~');
+        if (end > limits::local_id_bytes || text.size() - end - 1 > packed_chars) {
+            return std::nullopt;  // or there is none
         }
         const std::optional<std::string> packed = detail::base64url_decode(text.substr(end + 1));
         if (!packed) {

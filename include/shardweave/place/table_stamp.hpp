@@ -64,8 +64,9 @@ struct scheme_stamp {
     return {table.epoch(), fingerprint(table)};
 }
 
+/// A scheme that has no version yet counts as the first of a history.
 [[nodiscard]] inline scheme_stamp stamp_of(const bucket_scheme& scheme, const key_format& format) {
-    return {scheme.version(), fingerprint(scheme, format)};
+    return {scheme_history{scheme}.writer().version(), fingerprint(scheme, format)};
 }
 
 namespace detail {
