@@ -234,7 +234,11 @@ TEST_CASE("most keys are told from buckets by a glance", "[key_format]") {
         CHECK(standard.surely_valid(key));
         CHECK(key_format{key_format::standard, suffix::always}.surely_valid(key));
     }
-    CHECK_FALSE(standard.surely_valid("short"));  // read closely, and accepted
+    CHECK(standard.surely_valid("short"));  // no bucket is that short
+    CHECK(standard.surely_valid(""));
+    CHECK_FALSE(key_format{"{key}#{bucket}"}.surely_valid("a#1"));
+    CHECK_FALSE(key_format{"{key}#{bucket}"}.surely_valid("#1"));
+    CHECK(key_format{"{key}#{bucket}"}.surely_valid("1"));
     standard.check("short");
     CHECK_FALSE(standard.surely_valid(std::string(limits::key_bytes + 1, 'k')));
 }

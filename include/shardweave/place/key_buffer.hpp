@@ -42,12 +42,10 @@ private:
     // The pieces of partition keys are short. Two copies of a known size, which may overlap, cost
     // less than a call.
     static void copy(char* to, const char* from, std::size_t size) noexcept {
-        if (size > 32) {
+        if (size - 8 <= 24) [[likely]] {  // unsigned: 8 to 32
+            size < 16 ? copy_ends<8>(to, from, size) : copy_ends<16>(to, from, size);
+        } else if (size > 32) {
             copy_long(to, from, size);
-        } else if (size >= 16) {
-            copy_ends<16>(to, from, size);
-        } else if (size >= 8) {
-            copy_ends<8>(to, from, size);
         } else if (size >= 4) {
             copy_ends<4>(to, from, size);
         } else if (size != 0) {

@@ -64,13 +64,9 @@ public:
     /// The id is whatever `id_bytes` takes, and is looked at only when the key has several buckets.
     template <class Id>
     [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) const {
-        const std::uint64_t hash = stable_hash64(key);
-        const slot_index slot = table_.shards().slot_by(hash);
-        const std::uint32_t owner = owners_[slot.value()];
-        if (owner >= closer || !table_.format().surely_valid(key)) [[unlikely]] {
-            return closer_route(key, id, hash);
-        }
-        return {slot, bucket_index{0}, owner, 0};
+        return route_by(key, id, [&](const id_bytes& bytes, std::uint64_t hash) {
+            return farther_route(key, bytes, hash);
+        });
     }
     template <std::uniform_random_bit_generator Generator>
     [[nodiscard]] route route_of(std::string_view key, const id_bytes& id,
@@ -112,18 +108,35 @@ public:
     }
 
 private:
+    friend class router;
+
     /// Set in the owners of all slots where a key may need more than its own hash: where a key with
     /// its own scheme belongs by its hash; everywhere, when ordinary keys are not written plainly.
     static constexpr std::uint32_t closer = 1U << 31U;
 
-    // The longer ways are out of line, and end in calls, so that the short ones are short.
+    /// The short ways; `farther(id, hash)` is called where they end, and there alone a user's own
+    /// selector may be asked.
+    template <class Id, class Farther>
+    [[nodiscard, gnu::always_inline]] route route_by(std::string_view key, const Id& id,
+                                                     const Farther& farther) const {
+        const std::uint64_t hash = stable_hash64(key);
+        const slot_index slot = table_.shards().slot_by(hash);
+        const std::uint32_t owner = owners_[slot.value()];
+        if (owner >= closer || !table_.format().surely_valid(key)) [[unlikely]] {
+            return closer_route(key, id, hash, farther);
+        }
+        return {slot, bucket_index{0}, owner, 0};
+    }
+    template <class Farther>
     [[nodiscard, gnu::always_inline]] route closer_route(std::string_view key, const id_bytes& id,
-                                                         std::uint64_t hash) const {
+                                                         std::uint64_t hash,
+                                                         const Farther& farther) const {
         if (const auto* hot = hot_.glance(key, hash)) [[likely]] {
             return hot_route(*hot, hot->calculate(id.view()));
         }
-        return farther_route(key, id, hash);
+        return farther(id, hash);
     }
+
     [[nodiscard, gnu::noinline]] route farther_route(std::string_view key, const id_bytes& id,
                                                      std::uint64_t hash) const {
         if (const auto* hot = hot_.find(key, hash)) {

@@ -129,7 +129,14 @@ public:
     /// `reader`, but for finding what the thread saw last: no lock, no allocation.
     template <class Id>
     [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) const {
-        return here([&](const prepared_table& now) { return now.route_of(key, id); });
+        const detail::seen_table* const seen = look();
+        if (seen == nullptr) [[unlikely]] {
+            return current()->route_of(key, id);
+        }
+        return seen->held->route_by(key, id, [&](const id_bytes& bytes, std::uint64_t hash) {
+            return here(
+                [&](const prepared_table& now) { return now.farther_route(key, bytes, hash); });
+        });
     }
     /// The current table's answers: see `routing_table`.
     [[nodiscard]] placement place(std::string_view key, const id_bytes& id) const {
@@ -198,18 +205,34 @@ private:
         return current_;
     }
 
-    /// `use` with the current table, as the thread saw it last. A call from within `use`, and one
-    /// from a thread that is ending, takes the table by a lock.
-    template <class Use>
-    [[gnu::always_inline]] std::invoke_result_t<const Use&, const prepared_table&>
-    here(const Use& use) const {
+    /// What the thread has of the current table. Null within a call that uses it already, and when
+    /// the thread is ending: then the table is taken by a lock.
+    [[nodiscard, gnu::always_inline]] detail::seen_table* look() const {
         detail::seen_table* const seen = detail::seen_by_thread(identity_.get());
         if (seen == nullptr || seen->busy) [[unlikely]] {
-            return use(*current());
+            return nullptr;
         }
         if (seen->version != version_.load(std::memory_order_acquire) ||
             seen->identity != identity_) [[unlikely]] {
-            look(*seen);
+            renew(*seen);
+        }
+        return seen;
+    }
+
+    [[gnu::noinline, gnu::cold]] void renew(detail::seen_table& seen) const {
+        const auto old = std::move(seen.held);  // dies after the lock
+        const std::scoped_lock lock{mutex_};
+        seen.identity = identity_;
+        seen.held = current_;
+        seen.version = version_.load(std::memory_order_relaxed);
+    }
+
+    /// `use` with the current table, which stays even when `use` calls the router again.
+    template <class Use>
+    std::invoke_result_t<const Use&, const prepared_table&> here(const Use& use) const {
+        detail::seen_table* const seen = look();
+        if (seen == nullptr) [[unlikely]] {
+            return use(*current());
         }
         struct in_use {
             bool& busy;
@@ -219,14 +242,6 @@ private:
             in_use& operator=(const in_use&) = delete;
         } const guard{seen->busy};
         return use(*seen->held);
-    }
-
-    [[gnu::noinline, gnu::cold]] void look(detail::seen_table& seen) const {
-        const auto old = std::move(seen.held);  // dies after the lock
-        const std::scoped_lock lock{mutex_};
-        seen.identity = identity_;
-        seen.held = current_;
-        seen.version = version_.load(std::memory_order_relaxed);
     }
 
     std::shared_ptr<const char> identity_ = std::make_shared<const char>();

@@ -43,7 +43,7 @@ public:
         requires std::ranges::sized_range<Items>
     void assign(const prepared_table& table, Items&& items) {
         groups_.clear();
-        routes_.clear();
+        size_ = 0;
         const std::size_t count = std::ranges::size(items);
         if (count > std::numeric_limits<std::uint32_t>::max()) {
             throw failure{
@@ -51,62 +51,63 @@ public:
                 detail::concat("a batch of ", count, " items; group fewer than 2^32 at a time")};
         }
         starts_.assign(table.table().shards().names().size() + 1, 0);
-        try {
-            count_routes(table, std::ranges::begin(items), count);
-        } catch (...) {
-            routes_.clear();
-            throw;
+        groups_.reserve(starts_.size());
+        if (routes_.size() < count) {
+            routes_.resize(count);
+            order_.resize(count);
         }
-        sort();
+        route_all(table, std::ranges::begin(items), count);
+        sort(count);
+        size_ = count;
     }
 
     /// One for each shard that gets anything, in the map's order.
     [[nodiscard]] std::span<const shard_group> groups() const noexcept { return groups_; }
 
-    /// Where an item of the batch goes.
+    /// Where an item of the batch goes. Requires `item` < `size()`.
     [[nodiscard]] const route& operator[](std::size_t item) const noexcept { return routes_[item]; }
 
     /// Of the batch.
-    [[nodiscard]] std::size_t size() const noexcept { return routes_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:
     template <class Iterator>
-    void count_routes(const prepared_table& table, Iterator begin, std::size_t count) {
+    void route_all(const prepared_table& table, Iterator begin, std::size_t count) {
         const auto item = [&](std::size_t at) -> decltype(auto) {
             return begin[static_cast<std::iter_difference_t<Iterator>>(at)];
         };
-        routes_.reserve(count);
         for (std::size_t at = 0; at != count; ++at) {
             // The text of a key that comes soon; it may lie anywhere.
             const auto& soon = item(std::min(at + 8, count - 1));
             detail::prefetch(std::string_view{std::get<0>(soon)}.data());
             const auto& [key, id] = item(at);
             const route to = table.route_of(key, id);
-            routes_.push_back(to);
+            routes_[at] = to;
             ++starts_[to.shard_number + std::size_t{1}];
         }
     }
 
     /// `starts_[shard + 1]` counts the shard's items, at first.
-    void sort() {
-        order_.resize(routes_.size());
+    void sort(std::size_t count) {
         for (std::size_t shard = 1; shard != starts_.size(); ++shard) {
-            const std::uint32_t count = starts_[shard];
-            if (count != 0) {
+            const std::uint32_t items = starts_[shard];
+            if (items != 0) {
                 groups_.push_back({static_cast<std::uint32_t>(shard - 1),
-                                   std::span{order_}.subspan(starts_[shard - 1], count)});
+                                   std::span{order_}.subspan(starts_[shard - 1], items)});
             }
             starts_[shard] += starts_[shard - 1];
         }
-        for (std::size_t item = 0; item != routes_.size(); ++item) {
+        for (std::size_t item = 0; item != count; ++item) {
             order_[starts_[routes_[item].shard_number]++] = static_cast<std::uint32_t>(item);
         }
     }
 
+    /// As long as the longest batch so far, like `order_`.
     std::vector<route> routes_;
     std::vector<std::uint32_t> order_;
     std::vector<std::uint32_t> starts_;
     std::vector<shard_group> groups_;
+    std::size_t size_ = 0;
 };
 
 }  // namespace v1
