@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -183,4 +184,23 @@ TEST_CASE("keys that are split by time have no routes, and the others beside the
         CHECK(code_of([&] { static_cast<void>(all.route_of("author-1:bucket-1", 1)); }) ==
               errc::ambiguous_key);
     }
+}
+
+TEST_CASE("routes reach the last of as many shards as there can be", "[prepared_table]") {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i != limits::shards; ++i) {
+        names.push_back("db" + std::to_string(i));
+    }
+    const prepared_table prepared{
+        routing_table{scheme_table{calculated(1)}, shard_map::even(std::move(names), 65'536)}};
+    std::uint32_t last = 0;
+    for (int i = 0; i != 400'000; ++i) {
+        const std::string key = "author-" + std::to_string(i);
+        const route to = prepared.route_of(key, 1);
+        const slot_owner at = prepared.owner_of(key);
+        REQUIRE(to.shard_number == prepared.table().shards().owner_number(to.slot));
+        REQUIRE(at.shard_number == to.shard_number);
+        last = std::max(last, to.shard_number);
+    }
+    CHECK(last == limits::shards - 1);
 }

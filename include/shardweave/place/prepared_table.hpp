@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <ranges>
 #include <string_view>
@@ -42,16 +43,17 @@ public:
     /// O(slots + buckets of the keys with their own schemes): these are hashed here, once.
     explicit prepared_table(routing_table table)
         : table_(std::move(table)), hot_(table_.schemes(), table_.format(), table_.shards()),
-          owners_(table_.shards().owners()) {
-        static_assert(limits::shards <= closer);
-        if (ordinary().buckets() != 1 || ordinary().timed() ||
-            !table_.format().plain(bucket_index{0}, 1)) {
-            for (std::uint32_t& owner : owners_) {
-                owner |= closer;
-            }
+          owners_(table_.shards().slots()), ordinary_owners_(table_.shards().slots(), closer) {
+        static_assert(limits::shards - 1 <= std::numeric_limits<std::uint16_t>::max());
+        for (std::size_t slot = 0; slot != owners_.size(); ++slot) {
+            owners_[slot] = static_cast<std::uint16_t>(table_.shards().owners()[slot]);
+        }
+        if (ordinary().buckets() == 1 && !ordinary().timed() &&
+            table_.format().plain(bucket_index{0}, 1)) {
+            ordinary_owners_ = owners_;
         }
         for (const auto& hot : hot_.entries() | std::views::drop(1)) {
-            owners_[table_.shards().slot_of(hot.key_text()).value()] |= closer;
+            ordinary_owners_[table_.shards().slot_of(hot.key_text()).value()] = closer;
         }
     }
     prepared_table(const prepared_table&) = delete;
@@ -81,7 +83,8 @@ public:
 
     /// Where a partition key is that was stored with an item. One hash, whatever its key.
     [[nodiscard]] slot_owner owner_of(std::string_view partition_key_text) const noexcept {
-        return table_.shards().owner_of(partition_key_text);
+        const slot_index slot = table_.shards().slot_of(partition_key_text);
+        return {slot, owners_[slot.value()]};
     }
 
     /// The scheme of a route of this table.
@@ -110,9 +113,10 @@ public:
 private:
     friend class router;
 
-    /// Set in the owners of all slots where a key may need more than its own hash: where a key with
+    /// Instead of the owner of a slot where a key may need more than its own hash: where a key with
     /// its own scheme belongs by its hash; everywhere, when ordinary keys are not written plainly.
-    static constexpr std::uint32_t closer = 1U << 31U;
+    /// (And of the last of 65,536 shards, which then takes the longer way, too.)
+    static constexpr std::uint16_t closer = 0xffff;
 
     /// The short ways; `farther(id, hash)` is called where they end, and there alone a user's own
     /// selector may be asked.
@@ -121,8 +125,8 @@ private:
                                                      const Farther& farther) const {
         const std::uint64_t hash = stable_hash64(key);
         const slot_index slot = table_.shards().slot_by(hash);
-        const std::uint32_t owner = owners_[slot.value()];
-        if (owner >= closer || !table_.format().surely_valid(key)) [[unlikely]] {
+        const std::uint16_t owner = ordinary_owners_[slot.value()];
+        if (owner == closer || !table_.format().surely_valid(key)) [[unlikely]] {
             return closer_route(key, id, hash, farther);
         }
         return {slot, bucket_index{0}, owner, 0};
@@ -175,7 +179,9 @@ private:
 
     routing_table table_;
     detail::hot_keys hot_;
-    std::vector<std::uint32_t> owners_;
+    // Numbers of 16 bits, so that 16,384 of them fit in the nearest cache.
+    std::vector<std::uint16_t> owners_;
+    std::vector<std::uint16_t> ordinary_owners_;
 };
 
 }  // namespace v1
