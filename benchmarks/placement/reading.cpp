@@ -61,17 +61,30 @@ sw::routing_table small_table(std::uint64_t epoch) {
             {.epoch = sw::epoch{epoch}}};
 }
 
-/// What is done with a table: one slot's owner is looked up.
-void look_up(const sw::routing_table& table, std::uint32_t slot) {
-    bench::use(table.shards().owner_number(sw::slot_index{slot}));
-}
+/// What is done with a table: one slot's owner is looked up. Either all at the same time, as far as
+/// the processor can, or each when the one before is known, as where a route is followed by its
+/// use.
+template <bool InTurn>
+class looking_up {
+public:
+    void operator()(const sw::routing_table& table, std::uint32_t slot) {
+        const std::uint32_t asked = InTurn ? slot ^ (last_ % slots) : slot;
+        last_ = table.shards().owner_number(sw::slot_index{asked});
+        bench::use(last_);
+    }
+
+private:
+    std::uint32_t last_ = 0;
+};
 
 sw::router::reader& reader_of_this_thread(const sw::router& router) {
     thread_local sw::router::reader reader{router};
     return reader;
 }
 
+template <bool InTurn>
 void readings(swaps often) {
+    looking_up<InTurn> look_up;
     using shared_table = std::shared_ptr<const sw::routing_table>;
     sw::router router{small_table(1)};
     std::uint64_t epoch = 1;
@@ -104,7 +117,9 @@ void readings(swaps often) {
     const double most = often == swaps::never              ? 1.15
                         : often == swaps::each_millisecond ? 1.25
                                                            : 2.0;
-    bench::table table{fmt::format("reading the current table, {}, against a plain pointer", when)};
+    bench::table table{fmt::format("reading the current table, {}, {}, against a plain pointer",
+                                   when,
+                                   InTurn ? "one look-up after another" : "look-ups side by side")};
     std::optional<publisher> running;
     const auto beside = [&](const std::function<void()>& swap) {
         if (often != swaps::never) {
@@ -137,10 +152,13 @@ void readings(swaps often) {
 }  // namespace
 
 void reading() {
-    readings(swaps::never);
+    readings<false>(swaps::never);
+    readings<true>(swaps::never);
     if (bench::how != bench::mode::counted) {
-        readings(swaps::each_millisecond);
-        readings(swaps::back_to_back);
+        for (const swaps often : {swaps::each_millisecond, swaps::back_to_back}) {
+            readings<false>(often);
+            readings<true>(often);
+        }
     }
 }
 

@@ -24,7 +24,7 @@ void one_by_one(const sw::router& router, const std::vector<std::string>& ids) {
     sw::router::reader routes{router};  // one a thread
     sw::key_buffer text;
     for (const std::string& id : ids) {
-        const sw::prepared_table& now = routes.current();  // one version number is looked at
+        const sw::prepared_table& now = routes.current();  // one pointer is looked at
         const sw::route to = now.route_of("author-1", id);
         text.clear();
         now.append_partition_key(text, "author-1", to);

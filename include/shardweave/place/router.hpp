@@ -44,10 +44,9 @@ public:
     /// A pinned table. It stays valid for as long as it is held.
     using snapshot = std::shared_ptr<const routing_table>;
 
-    /// A thread's own handle: it keeps the table that it saw last, and looks at one version number
-    /// to know whether that is still the current one. About as fast as a plain pointer, since no
-    /// count and no lock is shared while nothing is published. For one thread; the router must
-    /// outlive it.
+    /// A thread's own handle: it keeps the table that it saw last, and looks at one pointer to know
+    /// whether that is still the current one. About as fast as a plain pointer, since no count and
+    /// no lock is shared while nothing is published. For one thread; the router must outlive it.
     class reader {
     public:
         explicit reader(const router& of) noexcept : router_(&of) {}
@@ -55,10 +54,7 @@ public:
 
         /// The current table; valid until the handle's next call.
         [[nodiscard, gnu::always_inline]] const prepared_table& current() {
-            if (router_->version_.load(std::memory_order_acquire) != seen_) [[unlikely]] {
-                refresh();
-            }
-            return *held_;
+            return router_->renewed(held_);
         }
         [[nodiscard]] const routing_table& table() { return current().table(); }
 
@@ -69,26 +65,16 @@ public:
         }
 
         /// Lets go of the table. A handle that lies idle keeps an old table alive otherwise.
-        void release() noexcept {
-            held_.reset();
-            seen_ = 0;
-        }
+        void release() noexcept { held_.reset(); }
 
     private:
-        [[gnu::noinline, gnu::cold]] void refresh() {
-            const auto old = std::move(held_);  // dies after the lock
-            const std::scoped_lock lock{router_->mutex_};
-            held_ = router_->current_;
-            seen_ = router_->version_.load(std::memory_order_relaxed);
-        }
-
         const router* router_;
-        std::shared_ptr<const prepared_table> held_;
-        std::uint64_t seen_ = 0;
+        detail::held_table held_;
     };
 
     explicit router(routing_table table)
-        : current_(std::make_shared<const prepared_table>(std::move(table))) {}
+        : current_(std::make_shared<const prepared_table>(std::move(table))), now_(current_.get()) {
+    }
 
     /// The current table, for one whole operation or a batch. Costs a lock.
     [[nodiscard]] snapshot pin() const {
@@ -119,7 +105,7 @@ public:
             const std::scoped_lock lock{mutex_};
             if (current_ == seen) {
                 current_.swap(next);  // the old table dies with `next`, after the lock
-                version_.fetch_add(1, std::memory_order_release);
+                now_.store(current_.get(), std::memory_order_relaxed);
                 return publish_result::published;
             }
         }
@@ -171,7 +157,7 @@ public:
     /// Lets go of the table that this thread keeps for the calls above. A thread that lies idle
     /// keeps an old table alive otherwise, until it ends.
     void release() const noexcept {
-        detail::seen_table* const seen = detail::seen_by_thread(identity_.get());
+        detail::seen_table* const seen = detail::seen_by_thread(this);
         if (seen != nullptr && !seen->busy) {
             *seen = {};
         }
@@ -200,7 +186,7 @@ private:
         return std::nullopt;
     }
 
-    [[nodiscard]] std::shared_ptr<const prepared_table> current() const {
+    [[nodiscard]] detail::held_table current() const {
         const std::scoped_lock lock{mutex_};
         return current_;
     }
@@ -208,23 +194,30 @@ private:
     /// What the thread has of the current table. Null within a call that uses it already, and when
     /// the thread is ending: then the table is taken by a lock.
     [[nodiscard, gnu::always_inline]] detail::seen_table* look() const {
-        detail::seen_table* const seen = detail::seen_by_thread(identity_.get());
+        detail::seen_table* const seen = detail::seen_by_thread(this);
         if (seen == nullptr || seen->busy) [[unlikely]] {
             return nullptr;
         }
-        if (seen->version != version_.load(std::memory_order_acquire) ||
-            seen->identity != identity_) [[unlikely]] {
-            renew(*seen);
-        }
+        static_cast<void>(renewed(seen->held));
         return seen;
     }
 
-    [[gnu::noinline, gnu::cold]] void renew(detail::seen_table& seen) const {
-        const auto old = std::move(seen.held);  // dies after the lock
+    /// The current table, held by `held`, which may hold an older one or none before. What is held
+    /// lives, so that no other table can have its address: the pointers are equal only if it is the
+    /// current one.
+    [[nodiscard, gnu::always_inline]] const prepared_table&
+    renewed(detail::held_table& held) const {
+        const prepared_table* const now = now_.load(std::memory_order_relaxed);
+        if (now != held.get()) [[unlikely]] {
+            renew(held);
+            return *held;
+        }
+        return *now;
+    }
+    [[gnu::noinline, gnu::cold]] void renew(detail::held_table& held) const {
+        const auto old = std::move(held);  // dies after the lock
         const std::scoped_lock lock{mutex_};
-        seen.identity = identity_;
-        seen.held = current_;
-        seen.version = version_.load(std::memory_order_relaxed);
+        held = current_;
     }
 
     /// `use` with the current table, which stays even when `use` calls the router again.
@@ -244,13 +237,11 @@ private:
         return use(*seen->held);
     }
 
-    std::shared_ptr<const char> identity_ = std::make_shared<const char>();
     mutable std::mutex mutex_;
-    std::shared_ptr<const prepared_table> current_;
-    /// Changes with `current_`, under the lock. Alone on its cache line, which every reader looks
-    /// at.
-    alignas(cache_line) std::atomic<std::uint64_t> version_{1};
-    [[maybe_unused]] unsigned char padding_[cache_line - sizeof(std::atomic<std::uint64_t>)]{};
+    detail::held_table current_;
+    /// The same, changed under the lock. Alone on its cache line, which every reader looks at.
+    alignas(cache_line) std::atomic<const prepared_table*> now_;
+    [[maybe_unused]] unsigned char padding_[cache_line - sizeof(void*)]{};
 };
 
 }  // namespace v1

@@ -15,19 +15,19 @@ namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
+/// A table that lives for as long as it is held.
+using held_table = std::shared_ptr<const prepared_table>;
+
 /// What a thread saw last of one router.
 struct seen_table {
-    /// The router's, held so that no later router can have the same.
-    std::shared_ptr<const char> identity;
-    std::uint64_t version = 0;
-    std::shared_ptr<const prepared_table> held;
+    held_table held;
     /// While a call uses the table: a call within that call must not replace it.
     bool busy = false;
 };
 
 /// A thread's place for a router's table: its own, or one that it shares with other routers, which
 /// then take turns. Null when the thread is ending and has no places any more.
-[[nodiscard]] inline seen_table* seen_by_thread(const char* identity) {
+[[nodiscard]] inline seen_table* seen_by_thread(const void* router) {
     using places = std::array<seen_table, 4>;
     // Pointers need no destructor, so that they are there to the thread's very end, and no guard.
     constinit thread_local places* now = nullptr;
@@ -47,7 +47,7 @@ struct seen_table {
         thread_local owner of_thread;
         now = &of_thread.all;
     }
-    return &(*now)[(reinterpret_cast<std::uintptr_t>(identity) >> 5U) % now->size()];
+    return &(*now)[(reinterpret_cast<std::uintptr_t>(router) >> 6U) % now->size()];
 }
 
 }  // namespace detail
