@@ -8,8 +8,8 @@
 using shardweave::limits;
 
 TEST_CASE("the longest key with the longest suffix fits the narrowest store", "[limits]") {
-    // 2,048 bytes of partition key in DynamoDB; four digits of bucket and a window in place of the two
-    // fields.
+    // 2,048 bytes of partition key in DynamoDB; four digits of bucket and a window in place of the
+    // two fields.
     constexpr std::size_t fields = sizeof("{key}{bucket}") - 1;
     constexpr std::size_t digits = 4;
     STATIC_REQUIRE(limits::buckets <= 10'000);
