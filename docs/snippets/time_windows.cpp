@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,11 +55,22 @@ int main() {
     const sw::routing_table kept =
         grown.with_schemes(grown.schemes().retire("sensor-7", sw::scheme_version{1}));
 
+    // What can be dropped once every process has that table: what was read before, and is no more.
+    const sw::time_range all{first, monday + days{1}};  // up to now
+    std::set<std::string> dropped;
+    for (const sw::target& each : grown.targets("sensor-7", all)) {
+        dropped.insert(each.partition_key);
+    }
+    for (const sw::target& each : kept.targets("sensor-7", all)) {
+        dropped.erase(each.partition_key);
+    }
+
     std::printf("%zu event of the day; %s, then %s; %zu partition keys an hour\n", day.items.size(),
                 late.c_str(), next.c_str(), kept.targets("sensor-7", sw::item_time{monday}).size());
     return day.items.size() == 1 && late.ends_with("@20261206T0000Z") &&
                    next.ends_with("@20261207T0000Z") &&
-                   kept.targets("sensor-7", sw::item_time{monday}).size() == 16
+                   kept.targets("sensor-7", sw::item_time{monday}).size() == 16 &&
+                   dropped.size() == 7 * 8
                ? 0
                : 1;
 }

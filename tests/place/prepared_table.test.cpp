@@ -178,6 +178,10 @@ TEST_CASE("keys that are split by time have no routes, and the others beside the
                   errc::time_required);
         }
         CHECK(some.route_of("author-2", 1).slot == some.table().place("author-2", 1).slot);
+        const prepared_table one{
+            routing_table{scheme_table{calculated(1, {.since = year})}, shard_map::single("db0")}};
+        CHECK(code_of([&] { static_cast<void>(one.route_of("author-1", 1)); }) ==
+              errc::time_required);
         const prepared_table all{routing_table{scheme_table{timed}, shard_map::single("db0")}};
         CHECK(code_of([&] { static_cast<void>(all.route_of("author-1", 1)); }) ==
               errc::time_required);
@@ -203,4 +207,18 @@ TEST_CASE("routes reach the last of as many shards as there can be", "[prepared_
         last = std::max(last, to.shard_number);
     }
     CHECK(last == limits::shards - 1);
+}
+
+TEST_CASE("a difference in any byte of a key is seen", "[prepared_table]") {
+    for (std::size_t size = 8; size <= 80; ++size) {
+        const std::string key(size, 'k');
+        std::string other = key;
+        CHECK(detail::same_words(key.data(), other.data(), size));
+        for (std::size_t at = 0; at != size; ++at) {
+            other[at] = 'K';
+            CAPTURE(size, at);
+            CHECK_FALSE(detail::same_words(key.data(), other.data(), size));
+            other[at] = 'k';
+        }
+    }
 }

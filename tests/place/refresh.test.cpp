@@ -563,6 +563,56 @@ TEST_CASE("a load that hangs is replaced when its time is up, and comes back to 
     }
 }
 
+TEST_CASE("what a replaced load saw last is looked at again", "[refresh][threads]") {
+    // The source keeps its promise: it says whether the table differs from what `load` returned
+    // last, and that was the load that nobody heard.
+    class differing_source {
+    public:
+        std::optional<std::string> load() {
+            if (++loads_ == 1) {
+                hangs.count_down();
+                goes_on.wait();
+            }
+            const std::scoped_lock lock{mutex_};
+            returned_ = stored_;
+            return encode(table(stored_));
+        }
+        [[nodiscard]] bool changed() {
+            const std::scoped_lock lock{mutex_};
+            return returned_ != stored_;
+        }
+        void store(std::uint64_t at) {
+            const std::scoped_lock lock{mutex_};
+            stored_ = at;
+        }
+        std::latch hangs{1};
+        std::latch goes_on{1};
+
+    private:
+        std::mutex mutex_;
+        std::uint64_t stored_ = 5;
+        std::uint64_t returned_ = 0;
+        std::atomic<int> loads_{0};
+    };
+    virtual_time time;
+    router routes{table(4)};
+    differing_source source;
+    auto with = options(time);
+    with.load_at_most = 10s;
+    refresher follow{routes, source, with};
+    std::thread leads{[&] { follow.refresh(epoch{5}); }};
+    source.hangs.wait();
+    time.pass(11s);
+    CHECK(follow.poll().status == refresh_status::reached);
+    CHECK(routes.pin()->epoch() == epoch{5});
+    source.store(6);
+    source.goes_on.count_down();
+    leads.join();
+    REQUIRE_FALSE(source.changed());
+    CHECK(follow.poll().status == refresh_status::reached);
+    CHECK(routes.pin()->epoch() == epoch{6});
+}
+
 TEST_CASE("the failure of a load that was replaced is nobody's", "[refresh][threads]") {
     virtual_time time;
     router routes{table(5)};
@@ -1108,4 +1158,30 @@ TEST_CASE("each write succeeds exactly once while the route moves under many thr
     CHECK(store.written() == done);
     CHECK_FALSE(source.crowded());
     CHECK(source.loads() <= store.calls());
+}
+
+TEST_CASE("an item of a key that is split by time is routed by its time, again when refused",
+          "[refresh]") {
+    virtual_time time;
+    const item_time year{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
+    const auto windowed = [&](std::uint64_t at) {
+        return routing_table{scheme_table{calculated(1)}.with(
+                                 "k", time_windowed(24h, calculated(2, {.since = year}))),
+                             shard_map::single("at " + std::to_string(at), 16),
+                             {.epoch = epoch{at}}};
+    };
+    router routes{windowed(5)};
+    played_source source{[&](int) { return encode(windowed(6)); }};
+    refresher follow{routes, source, options(time)};
+    fenced_store store{6};
+    std::string written;
+    follow.with_route("k", 1, year, [&](const placement& at) {
+        store.write(at);
+        written = at.partition_key;
+    });
+    CHECK(store.calls() == 2);
+    CHECK(store.written() == 1);
+    CHECK(written == windowed(6).place("k", 1, year).partition_key);
+    CHECK(code_of([&] { follow.with_route("k", 1, [](const placement&) {}); }) ==
+          errc::time_required);
 }

@@ -465,3 +465,48 @@ TEST_CASE("a router places by time", "[router]") {
     CHECK(code_of([&] { std::ignore = routes.place("k", 1); }) == errc::time_required);
     CHECK(code_of([&] { std::ignore = routes.targets("k"); }) == errc::time_required);
 }
+
+namespace {
+
+/// A selector that uses a router once more when its last table dies.
+struct last_words {
+    const router* routes;
+    std::shared_ptr<int> alive = std::make_shared<int>(1);
+    explicit last_words(const router& of) : routes(&of) {}
+    last_words(const last_words&) = default;
+    last_words& operator=(const last_words&) = default;
+    ~last_words() {
+        if (alive.use_count() == 1) {
+            std::ignore = routes->epoch();
+            routes->release();
+        }
+    }
+    [[nodiscard]] static std::string_view name() { return "last words"; }
+    [[nodiscard]] static bucket_index select(std::string_view, std::uint32_t, std::uint64_t) {
+        return bucket_index{0};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("what dies with an old table may use routers", "[router]") {
+    // Enough others that one of them shares the place in which the thread keeps the table.
+    std::vector<std::unique_ptr<router>> others;
+    for (std::uint64_t at = 0; at != 16; ++at) {
+        others.push_back(std::make_unique<router>(table(1'000 + at)));
+    }
+    for (const auto& other : others) {
+        router mine{
+            table(1, scheme_table{calculated(1)}.with("k", selected_by(last_words{*other}, 2)))};
+        CHECK(mine.place("a", 1).epoch == epoch{1});
+        // Other contents under the same version would be refused: the selector has a name only.
+        std::ignore = mine.publish(
+            table(2, scheme_table{calculated(1)}.with("k", selected_by(last_words{mine}, 2))));
+        CHECK(mine.place("a", 1).epoch == epoch{2});
+        CHECK(mine.epoch() == epoch{2});
+        std::ignore = mine.publish(
+            table(3, scheme_table{calculated(1)}.with("k", selected_by(last_words{*other}, 2))));
+        CHECK(mine.place("a", 1).epoch == epoch{3});
+        mine.release();
+    }
+}

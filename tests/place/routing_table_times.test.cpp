@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <tuple>
@@ -229,4 +230,28 @@ TEST_CASE("a table under which windows would not be found is not published", "[t
     CHECK(publish(time_windowed(days{1}, calculated(8, {.since = start - days{1}}))) ==
           errc::scheme_conflict);
     CHECK(publish(time_windowed(days{1}, calculated(8, {.since = start}))) == errc::ok);
+}
+
+TEST_CASE("the limit of partition keys holds over all schemes together", "[time_windows]") {
+    // Each scheme has fewer than 4,096 windows' buckets in the range; both have more.
+    const routing_table table{
+        scheme_table{calculated(1)}.with(
+            "a", scheme_history{time_windowed(days{1}, calculated(30, {.since = start}))}.grown(
+                     time_windowed(hours{25}, calculated(30, {.since = start + minutes{1}})))),
+        four()};
+    CHECK(table.targets("a", {start, start + days{60}}).size() > 3'000);
+    CHECK(code_of([&] { static_cast<void>(table.targets("a", {start, start + days{100}})); }) ==
+          errc::limit_exceeded);
+}
+
+TEST_CASE("a narrow window in the year 0 is found beside a wide one", "[time_windows]") {
+    const item_time dawn{sys_days{year{0} / January / 1} + seconds{16}};
+    const routing_table table{
+        scheme_table{calculated(1)}.with(
+            "a", scheme_history{time_windowed(minutes{1}, calculated(2, {.since = dawn}))}.grown(
+                     time_windowed(days{7}, calculated(2, {.since = start})))),
+        four()};
+    const auto at = table.place("a", 1, dawn).partition_key;
+    const auto asked = texts(table.targets("a", dawn));
+    CHECK(std::find(asked.begin(), asked.end(), at.str()) != asked.end());
 }

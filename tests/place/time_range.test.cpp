@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <ratio>
 #include <type_traits>
 
 #include "support/generate.hpp"
@@ -84,4 +85,34 @@ TEST_CASE("ranges overlap when some time is in both", "[time_range]") {
         CAPTURE(round);
         REQUIRE(a.overlaps(b) == overlap);
     }
+}
+
+TEST_CASE("times of every whole unit and width are rounded down, and kept within reach",
+          "[time_range]") {
+    using std::chrono::duration;
+    using std::chrono::sys_time;
+    const auto ms = [](auto time) {
+        return item_time{sys_time<decltype(time)>{time}}.milliseconds();
+    };
+    CHECK(ms(duration<std::int32_t>{1'796'035'000}) == 1'796'035'000'000);
+    CHECK(ms(duration<std::uint64_t>{1'796'035'000}) == 1'796'035'000'000);
+    CHECK(ms(duration<std::int32_t, std::ratio<86'400>>{20'787}) == 1'795'996'800'000);
+    CHECK(ms(duration<std::int16_t, std::nano>{-1}) == -1);
+    CHECK(ms(duration<std::int16_t, std::nano>{32'767}) == 0);
+    CHECK(ms(duration<std::int64_t, std::nano>{-1'000'000}) == -1);
+    CHECK(ms(duration<std::int64_t, std::nano>{-1'000'001}) == -2);
+    CHECK(ms(duration<std::int64_t, std::ratio<3, 2'000>>{-1}) == -2);
+    CHECK(ms(duration<std::int64_t, std::ratio<3, 2'000>>{3}) == 4);
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    constexpr auto least = std::numeric_limits<std::int64_t>::min();
+    CHECK(ms(duration<std::int64_t, std::milli>{most}) == most);
+    CHECK(ms(duration<std::int64_t, std::milli>{most - 1}) == most - 1);
+    CHECK(ms(duration<std::int64_t, std::milli>{least}) == least);
+    CHECK(ms(duration<std::int64_t, std::milli>{least + 1}) == least + 1);
+    CHECK(ms(duration<std::uint64_t, std::milli>{~std::uint64_t{0}}) == most);
+    CHECK(ms(duration<std::int64_t>{most}) == most);
+    CHECK(ms(duration<std::int64_t>{least}) == least);
+    CHECK(ms(duration<std::int64_t, std::ratio<2, 3'000>>{most}) == most / 3 * 2);
+    // A floating-point time has no item time: what is exact about it, its owner knows.
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<item_time, sys_time<duration<double>>>);
 }

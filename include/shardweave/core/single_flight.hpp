@@ -187,9 +187,10 @@ private:
     /// When a waiter looks again at the clock of the limits, which may not be the one it waits by.
     [[nodiscard]] instant stuck_at(const flight& one, instant now) const noexcept {
         constexpr std::chrono::nanoseconds least = std::chrono::milliseconds{1};
-        return limited() ? detail::later(std::chrono::steady_clock::now(),
-                                         std::max(least, limits_.at_most - (now - one.began)))
-                         : instant::max();
+        return limited()
+                   ? detail::later(std::chrono::steady_clock::now(),
+                                   std::max(least, limits_.at_most - std::max(now - one.began, {})))
+                   : instant::max();
     }
 
     /// Under the lock. A flight that is overdue is in the air no longer.

@@ -19,10 +19,14 @@ class key_buffer {
 public:
     key_buffer() noexcept = default;
     // The text is copied, not the room.
-    key_buffer(const key_buffer& other) noexcept { *this = other; }
+    key_buffer(const key_buffer& other) noexcept : size_(other.size_) {
+        std::memcpy(text_, other.text_, size_);
+    }
     key_buffer& operator=(const key_buffer& other) noexcept {
-        size_ = other.size_;
-        std::memmove(text_, other.text_, size_);
+        if (this != &other) {
+            size_ = other.size_;
+            std::memcpy(text_, other.text_, size_);
+        }
         return *this;
     }
 

@@ -17,6 +17,7 @@
 #include <shardweave/place/routing_table.hpp>
 #include <shardweave/place/stale_route.hpp>
 #include <shardweave/place/table_stamp.hpp>
+#include <shardweave/place/time_range.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -91,6 +92,23 @@ public:
                               Operation&& operation) {
         const auto attempt = [&](tries& so_far) -> decltype(auto) {
             const placement at = router_->place(key, id);
+            so_far.used = at.epoch;
+            return operation(at);
+        };
+        return retrying(key, limits, attempt);
+    }
+
+    /// The same for an item of a key that is split by time.
+    template <std::invocable<const placement&> Operation>
+    decltype(auto) with_route(std::string_view key, const id_bytes& id, item_time time,
+                              Operation&& operation) {
+        return with_route(key, id, time, route_limits{}, std::forward<Operation>(operation));
+    }
+    template <std::invocable<const placement&> Operation>
+    decltype(auto) with_route(std::string_view key, const id_bytes& id, item_time time,
+                              const route_limits& limits, Operation&& operation) {
+        const auto attempt = [&](tries& so_far) -> decltype(auto) {
+            const placement at = router_->place(key, id, time);
             so_far.used = at.epoch;
             return operation(at);
         };

@@ -112,7 +112,8 @@ public:
     }
 
     /// Where a new item is written, in numbers; see `prepared_table::route_of`. As fast as by a
-    /// `reader`, but for finding what the thread saw last: no lock, no allocation.
+    /// `reader`, but for finding what the thread saw last: no lock, no allocation. A thread keeps
+    /// the tables of four routers at most; more of them take turns, and then a lock.
     template <class Id>
     [[nodiscard, gnu::always_inline]] route route_of(std::string_view key, const Id& id) const {
         const detail::seen_table* const seen = look();
@@ -155,7 +156,9 @@ public:
     }
 
     /// Lets go of the table that this thread keeps for the calls above. A thread that lies idle
-    /// keeps an old table alive otherwise, until it ends.
+    /// keeps an old table alive otherwise, until it ends; even when the router is gone. So a shared
+    /// library with selectors of its own lets each of its threads let go before it is unloaded, or
+    /// uses readers.
     void release() const noexcept {
         detail::seen_table* const seen = detail::seen_by_thread(this);
         if (seen != nullptr && !seen->busy) {
@@ -191,6 +194,14 @@ private:
         return current_;
     }
 
+    struct in_use {
+        bool& busy;
+        explicit in_use(bool& flag) noexcept : busy(flag) { busy = true; }
+        ~in_use() { busy = false; }
+        in_use(const in_use&) = delete;
+        in_use& operator=(const in_use&) = delete;
+    };
+
     /// What the thread has of the current table. Null within a call that uses it already, and when
     /// the thread is ending: then the table is taken by a lock.
     [[nodiscard, gnu::always_inline]] detail::seen_table* look() const {
@@ -198,7 +209,10 @@ private:
         if (seen == nullptr || seen->busy) [[unlikely]] {
             return nullptr;
         }
-        static_cast<void>(renewed(seen->held));
+        if (now_.load(std::memory_order_relaxed) != seen->held.get()) [[unlikely]] {
+            const in_use guard{seen->busy};  // what dies with the old table may call a router
+            renew(seen->held);
+        }
         return seen;
     }
 
@@ -227,13 +241,7 @@ private:
         if (seen == nullptr) [[unlikely]] {
             return use(*current());
         }
-        struct in_use {
-            bool& busy;
-            explicit in_use(bool& flag) noexcept : busy(flag) { busy = true; }
-            ~in_use() { busy = false; }
-            in_use(const in_use&) = delete;
-            in_use& operator=(const in_use&) = delete;
-        } const guard{seen->busy};
+        const in_use guard{seen->busy};
         return use(*seen->held);
     }
 

@@ -111,8 +111,10 @@ private:
     void validate() const {
         if (entries_.empty() || entries_.size() > limits::schemes_per_key) {
             throw failure{errc::invalid_scheme,
-                          detail::concat("a history of ", entries_.size(), " schemes; use 1 to ",
-                                         limits::schemes_per_key)};
+                          detail::concat("a history of ", entries_.size(),
+                                         " schemes, retired ones included; use 1 to ",
+                                         limits::schemes_per_key,
+                                         ", and time windows for a key that grows for ever")};
         }
         scheme_version last{0};
         std::optional<item_time> since;

@@ -18,6 +18,7 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace shardweave {
@@ -36,11 +37,19 @@ struct shard_group {
 /// memory is kept. One thread at a time; what it answers is valid until the next `assign`.
 class shard_groups {
 public:
+    shard_groups() = default;
+    // The groups view its memory.
+    shard_groups(const shard_groups&) = delete;
+    shard_groups& operator=(const shard_groups&) = delete;
+
     /// Takes (key, id) pairs or tuples. O(items + shards); nothing is allocated for a batch that is
-    /// no larger than one before. Throws what `route_of` throws, and `errc::limit_exceeded` for
-    /// 2^32 items or more; then there are no groups.
+    /// no larger than one before, over no more shards. Keys that are split by time have no routes:
+    /// `routing_table::group` takes their times. Throws what `route_of` throws, and
+    /// `errc::limit_exceeded` for 2^32 items or more; then there are no groups.
     template <std::ranges::random_access_range Items>
-        requires std::ranges::sized_range<Items>
+        requires std::ranges::sized_range<Items> &&
+                 (std::tuple_size<
+                      std::remove_cvref_t<std::ranges::range_reference_t<Items>>>::value == 2)
     void assign(const prepared_table& table, Items&& items) {
         groups_.clear();
         size_ = 0;

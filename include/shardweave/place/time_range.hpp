@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <compare>
+#include <concepts>
 #include <cstdint>
+#include <limits>
 #include <ratio>
+#include <type_traits>
+#include <utility>
 
 namespace shardweave {
 inline namespace v1 {
@@ -16,15 +20,16 @@ inline namespace v1 {
 struct time_range;
 
 /// The time of an item, in milliseconds since 1970-01-01T00:00Z. Made from any
-/// `std::chrono::sys_time`, such as `std::chrono::system_clock::now()`, rounded down; one that is
-/// too far away becomes `min()` or `max()`.
+/// `std::chrono::sys_time` that counts whole numbers, such as `std::chrono::system_clock::now()`,
+/// rounded down; one that is too far away becomes `min()` or `max()`.
 class item_time {
 public:
     constexpr item_time() noexcept = default;
-    template <class Duration>
+    template <std::integral Rep, class Period>
     // NOLINTNEXTLINE(google-explicit-constructor): what items carry is a time of some precision.
-    constexpr item_time(std::chrono::sys_time<Duration> time) noexcept
-        : since_epoch_(rounded(time.time_since_epoch())) {}
+    constexpr item_time(std::chrono::sys_time<std::chrono::duration<Rep, Period>> time) noexcept
+        : since_epoch_(
+              rounded(time.time_since_epoch().count(), std::ratio_divide<Period, std::milli>{})) {}
 
     [[nodiscard]] static constexpr item_time min() noexcept { return item_time{unit::min()}; }
     [[nodiscard]] static constexpr item_time max() noexcept { return item_time{unit::max()}; }
@@ -47,19 +52,28 @@ private:
 
     constexpr explicit item_time(unit since_epoch) noexcept : since_epoch_(since_epoch) {}
 
-    template <class Duration>
-    [[nodiscard]] static constexpr unit rounded(Duration time) noexcept {
-        if constexpr (std::ratio_greater_v<typename Duration::period, std::milli>) {
-            // A coarser unit reaches further.
-            using std::chrono::duration_cast;
-            if (time > duration_cast<Duration>(unit::max())) {
-                return unit::max();
-            }
-            if (time < duration_cast<Duration>(unit::min())) {
-                return unit::min();
-            }
+    /// `count` × `Many` / `Of` milliseconds, in numbers that hold every step.
+    template <std::integral Rep, std::intmax_t Many, std::intmax_t Of>
+    [[nodiscard]] static constexpr unit rounded(Rep count, std::ratio<Many, Of>) noexcept {
+        using limits_of_unit = std::numeric_limits<std::int64_t>;
+        static_assert(Many <= limits_of_unit::max() / Of,
+                      "shardweave: an item time of such a unit; cast it to milliseconds first");
+        using wide = std::conditional_t<std::is_signed_v<Rep>, std::int64_t, std::uint64_t>;
+        // The whole multiples of `Of`, and a rest that is not negative.
+        wide whole = wide{count} / wide{Of};
+        wide rest = wide{count} % wide{Of};
+        if (std::cmp_less(rest, 0)) {
+            rest += wide{Of};
+            --whole;
         }
-        return std::chrono::floor<unit>(time);
+        if (std::cmp_greater_equal(whole, limits_of_unit::max() / Many)) {
+            return unit::max();
+        }
+        if (std::cmp_less(whole, limits_of_unit::min() / Many)) {
+            return unit::min();
+        }
+        return unit{static_cast<std::int64_t>(whole) * Many +
+                    static_cast<std::int64_t>(rest) * Many / Of};
     }
 
     unit since_epoch_{};

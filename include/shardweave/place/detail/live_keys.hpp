@@ -164,10 +164,11 @@ void for_each_key(std::string_view key, const scheme_history& history, const key
     const std::uint64_t identity = format.identity(key.bucket, key.scheme->buckets(), key.window);
     for_each_live(history, [&](const bucket_scheme& scheme, std::uint32_t) {
         const bool windowed = scheme.width().count() != 0;
-        const bool alike = key.bucket.value() < scheme.buckets() &&
-                           windowed == key.window.has_value() &&
-                           format.identity(key.bucket, scheme.buckets(), key.window) == identity &&
-                           (!windowed || window_start(*key.window, scheme.width()) == *key.window);
+        const bool alike =
+            key.bucket.value() < scheme.buckets() && windowed == key.window.has_value() &&
+            format.identity(key.bucket, scheme.buckets(), key.window) == identity &&
+            (!windowed ||
+             key.window->milliseconds() % std::chrono::milliseconds{scheme.width()}.count() == 0);
         const time_range more = alike ? held_in(scheme, key.window) : times;
         times = more.empty() ? times : times.hull(more);
     });

@@ -138,6 +138,7 @@ private:
                 return answered::overtaken;
             }
             flight_ = flight;
+            unseen_ = false;
             early = pace_.early(now);
             if (early > std::chrono::nanoseconds{0} && cause_) {
                 std::rethrow_exception(cause_);
@@ -168,6 +169,7 @@ private:
 
     [[nodiscard]] bool overtaken(std::uint64_t flight) {
         const std::scoped_lock lock{pace_mutex_};
+        unseen_ = unseen_ || flight != flight_;
         return flight != flight_;
     }
 
@@ -190,9 +192,10 @@ private:
         return true;
     }
 
+    /// True when the source's `changed` does not say whether a look is worthwhile.
     [[nodiscard]] bool failing() {
         const std::scoped_lock lock{pace_mutex_};
-        return cause_ != nullptr;
+        return cause_ != nullptr || unseen_;
     }
 
     router* router_;
@@ -202,6 +205,8 @@ private:
     std::mutex pace_mutex_;
     /// The flight that has the say: the last one that began.
     std::uint64_t flight_ = 0;
+    /// A load returned after it was overtaken: the source takes what it returned for seen.
+    bool unseen_ = false;
     pace pace_;
     /// What the last load failed with, if it did.
     std::exception_ptr cause_;
