@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -78,22 +80,43 @@ std::vector<row> sorted(const std::vector<std::vector<row>>& lanes, sw::scan way
     return all;
 }
 
-/// Takes everything, feeding each lane a few rows whenever the merge waits for it.
-template <class Order>
-std::vector<row> merged(const Order& order, sw::scan way, std::vector<std::vector<row>> lanes,
-                        generator& from) {
-    sw::merge<row, Order> merge{order, way, lanes.size()};
+/// Takes everything, one by one or in runs, feeding each lane a few rows whenever the merge waits
+/// for it. Checks what a run promises: its rows are at positions of their own, and it stops only at
+/// its most, before what is no row, or where `next_equals` is to be asked.
+template <class Row, class Order>
+std::vector<Row> merged(const Order& order, sw::scan way, std::vector<std::vector<Row>> lanes,
+                        generator& from, std::size_t page) {
+    using merge_type = sw::merge<Row, Order>;
+    merge_type merge{order, way, lanes.size()};
     std::vector<std::size_t> fed(lanes.size(), 0);
-    std::vector<row> all;
+    std::vector<Row> all;
     merge.settle();
     for (;;) {
         const std::size_t lane = merge.top();
         switch (merge.state(lane)) {
-            case sw::merge<row, Order>::head::end: return all;
-            case sw::merge<row, Order>::head::row: all.push_back(merge.take()); break;
-            case sw::merge<row, Order>::head::wall: {
+            case merge_type::head::end: return all;
+            case merge_type::head::row: {
+                const std::size_t before = all.size();
+                if (from.chance(10)) {
+                    all.push_back(merge.take());
+                } else {
+                    const std::size_t most = from.chance(30) ? from.between(1U, 20U) : 1'000'000;
+                    const std::size_t taken = merge.run(
+                        most, [&](std::size_t, Row&& row) { all.push_back(std::move(row)); });
+                    REQUIRE(taken >= 1);
+                    REQUIRE(taken <= most);
+                    REQUIRE(all.size() == before + taken);
+                }
+                bool apart = true;
+                for (std::size_t i = before + 1; i < all.size(); ++i) {
+                    apart = apart && order.compare(all[i - 1], all[i]) != 0;
+                }
+                REQUIRE(apart);
+                break;
+            }
+            case merge_type::head::wall: {
                 const std::size_t left = lanes[lane].size() - fed[lane];
-                const std::size_t count = std::min<std::size_t>(left, from.below(6U));
+                const auto count = std::min<std::size_t>(left, from.below(std::size_t{page}));
                 const auto first = lanes[lane].begin() + static_cast<std::ptrdiff_t>(fed[lane]);
                 REQUIRE_FALSE(
                     merge.feed(lane, {first, first + static_cast<std::ptrdiff_t>(count)}));
@@ -105,6 +128,44 @@ std::vector<row> merged(const Order& order, sw::scan way, std::vector<std::vecto
             }
         }
     }
+}
+
+/// Two numbers, of which many share the first.
+struct pair_row {
+    std::uint64_t high;
+    std::uint64_t low;
+    std::size_t lane;
+
+    friend bool operator==(const pair_row&, const pair_row&) = default;
+};
+
+/// Long lanes, as data come: evenly spread, in runs from one lane, most of it in one lane, or half
+/// of it in two lanes at once. A few rows are in two lanes in the other shapes, too.
+std::vector<std::vector<pair_row>> long_lanes(generator& from, std::size_t count,
+                                              std::size_t rows) {
+    std::vector<std::vector<pair_row>> lanes(count);
+    const unsigned shape = from.below(4U);
+    const std::uint64_t share = from.pick(std::vector<std::uint64_t>{1, 1, 4, 1'000});
+    const std::size_t run = from.pick(std::vector<std::size_t>{3, 15, 70, 400});
+    const std::size_t hot = from.below(count);
+    const unsigned copies = from.pick(std::vector<unsigned>{0, 2});
+    std::size_t lane = 0;
+    for (std::size_t i = 0; i != rows; ++i) {
+        if (shape == 1 ? i % run == 0 : shape != 2 || from.chance(15)) {
+            lane = from.below(count);
+        } else if (shape == 2) {
+            lane = hot;
+        }
+        const pair_row row{i / share, i % share == 0 ? 0 : i, lane};
+        lanes[lane].push_back(row);
+        if (from.chance(shape == 3 ? 50 : copies)) {
+            const std::size_t copied = (lane + 1) % count;
+            if (copied != lane) {
+                lanes[copied].push_back({row.high, row.low, copied});
+            }
+        }
+    }
+    return lanes;
 }
 
 /// The rows that come before the merge has to wait, or ends.
@@ -133,14 +194,85 @@ TEST_CASE("a merge gives what one sort of everything gives, and ties in lane ord
                     CAPTURE(count, round, way, before);
                     const auto lanes = any_lanes(from, count, way, before);
                     const auto expected = sorted(lanes, way);
-                    REQUIRE(merged(by_name, way, lanes, from) == expected);
+                    REQUIRE(merged(by_name, way, lanes, from, 6) == expected);
                     if (before.empty()) {
-                        REQUIRE(merged(by_key, way, lanes, from) == expected);
+                        REQUIRE(merged(by_key, way, lanes, from, 6) == expected);
                     }
                 }
             }
         }
     }
+}
+
+TEST_CASE("long lanes merge like one sort, whichever loop takes their rows", "[merge]") {
+    INFO(test_support::replay());
+    generator from;
+    const auto by_both = sw::oldest_first(&pair_row::high, sw::unique(&pair_row::low));
+    for (std::size_t round = 0; round != test_support::scaled(300); ++round) {
+        const auto count = from.pick(std::vector<std::size_t>{1, 2, 2, 3, 7, 8, 17, 40});
+        const sw::scan way = from.chance(50) ? sw::scan::forward : sw::scan::backward;
+        auto lanes = long_lanes(from, count, 3'000);
+        std::vector<pair_row> expected;
+        for (std::vector<pair_row>& lane : lanes) {
+            expected.insert(expected.end(), lane.begin(), lane.end());
+            if (way == sw::scan::backward) {
+                std::ranges::reverse(lane);
+            }
+        }
+        std::ranges::sort(expected, [way](const pair_row& a, const pair_row& b) {
+            const auto order = std::tie(a.high, a.low) <=> std::tie(b.high, b.low);
+            return order == 0 ? a.lane < b.lane : (order < 0) == (way == sw::scan::forward);
+        });
+        CAPTURE(round, count, way);
+        const auto all = merged(by_both, way, std::move(lanes), from,
+                                from.pick(std::vector<std::size_t>{5, 60, 4'000}));
+        const bool same = all == expected;
+        REQUIRE(same);
+    }
+}
+
+TEST_CASE("a run stops at each copy, however few of two lanes' rows these are", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 2};
+    std::vector<int> all(3'000);
+    std::ranges::generate(all, [next = 0]() mutable { return next++; });
+    std::vector<int> copies;
+    std::ranges::copy_if(all, std::back_inserter(copies), [](int row) { return row % 20 == 7; });
+    REQUIRE_FALSE(merge.feed(0, std::vector{all}));
+    REQUIRE_FALSE(merge.feed(1, std::vector{copies}));
+    merge.finish(0);
+    merge.finish(1);
+    merge.settle();
+    std::vector<int> taken;
+    std::vector<int> doubled;
+    while (merge.state(merge.top()) == head::row) {
+        merge.run(all.size(), [&](std::size_t, int&& row) { taken.push_back(row); });
+        while (merge.next_equals(taken.back())) {
+            doubled.push_back(merge.take());
+        }
+    }
+    CHECK(taken == all);
+    CHECK(doubled == copies);
+}
+
+TEST_CASE("a run stops at the most, at a wall and at the end", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 2};
+    REQUIRE_FALSE(merge.feed(0, {1, 3, 5, 9}));
+    REQUIRE_FALSE(merge.feed(1, {2, 4}));
+    merge.finish(0);
+    merge.settle();
+    std::vector<std::pair<std::size_t, int>> taken;
+    const auto out = [&](std::size_t lane, int&& row) { taken.emplace_back(lane, row); };
+    CHECK(merge.run(0, out) == 0);
+    CHECK(merge.run(2, out) == 2);
+    CHECK(merge.run(100, out) == 2);
+    CHECK(taken == std::vector<std::pair<std::size_t, int>>{{0, 1}, {1, 2}, {0, 3}, {1, 4}});
+    CHECK(merge.state(merge.top()) == head::wall);
+    CHECK(merge.run(100, out) == 0);
+    merge.finish(1);
+    merge.settle();
+    CHECK(merge.run(100, out) == 2);
+    CHECK(merge.state(merge.top()) == head::end);
+    CHECK(merge.run(100, out) == 0);
 }
 
 TEST_CASE("what is beyond a wall is not handed out, what is up to it is", "[merge]") {
@@ -178,6 +310,22 @@ TEST_CASE("walls stop a walk backward, too", "[merge]") {
     CHECK(certain(merge) == std::vector{4});
     merge.finish(1);
     CHECK(certain(merge) == std::vector{1});
+}
+
+TEST_CASE("lanes that are not on top may change, too", "[merge]") {
+    number_merge merge{numbers, sw::scan::forward, 4};
+    REQUIRE_FALSE(merge.feed(0, {1, 20}));
+    REQUIRE_FALSE(merge.feed(1, {25}));
+    REQUIRE_FALSE(merge.feed(3, {30}));
+    merge.cover(2, numbers.position_of(5));
+    for (const std::size_t lane : {0U, 1U, 3U}) {
+        merge.finish(lane);
+    }
+    merge.settle();
+    CHECK(merge.top() == 0);
+    REQUIRE_FALSE(merge.feed(2, {40}));
+    merge.finish(2);
+    CHECK(certain(merge) == std::vector{1, 20, 25, 30, 40});
 }
 
 TEST_CASE("a wall never goes back", "[merge]") {
@@ -401,10 +549,34 @@ TEST_CASE("taking rows allocates nothing", "[merge]") {
     const std::size_t before = test_support::allocated_bytes;
     std::size_t taken = 0;
     bool rising = true;
+    const auto out = [&](std::size_t, row&& each) { rising = each.key == taken++ && rising; };
+    merge.run(lanes * 50, out);
     while (merge.state(merge.top()) == decltype(merge)::head::row) {
-        rising = merge.take().key == taken++ && rising;
+        out(0, merge.take());
+        merge.run(10, out);
     }
     CHECK(test_support::allocated_bytes - before == 0);
     CHECK(rising);
     CHECK(taken == lanes * 100);
+}
+
+TEST_CASE("a merge of up to sixteen lanes allocates nothing but what it is fed", "[merge]") {
+    for (const std::size_t lanes : {1U, 2U, 9U, 16U}) {
+        std::vector<std::vector<int>> pages(lanes, {1, 2, 3});
+        const std::size_t before = test_support::allocated_bytes;
+        number_merge merge{numbers, sw::scan::forward, lanes};
+        bool fed = true;
+        for (std::size_t lane = 0; lane != lanes; ++lane) {
+            fed = !merge.feed(lane, std::move(pages[lane])) && fed;
+        }
+        merge.settle();
+        number_merge moved = std::move(merge);
+        std::size_t taken = 0;
+        while (moved.state(moved.top()) == head::row) {
+            taken += moved.run(100, [](std::size_t, int&&) {});
+        }
+        CHECK(test_support::allocated_bytes - before == 0);
+        CHECK(fed);
+        CHECK(taken >= 2 * lanes + 1);
+    }
 }

@@ -135,7 +135,9 @@ private:
 // A descending component has every byte complemented, which `mask` does (0x00 or 0xff).
 
 /// Writes order-preserving keys to a sink with `void put(unsigned char)` and `bool full()`: a full
-/// one may ignore what is put, and no more text is written to it.
+/// one may ignore what is put, and no more text is written to it. A sink may also have
+/// `void put(std::uint64_t value, unsigned bytes)`, for up to 8 bytes that come together, and
+/// `room()`, the bytes that it still keeps.
 template <class Sink>
 class ordered_writer {
 public:
@@ -144,16 +146,31 @@ public:
 
     void mask(unsigned char mask) noexcept { mask_ = mask; }
 
-    void byte(unsigned char value) { sink_->put(static_cast<unsigned char>(value ^ mask_)); }
+    [[gnu::always_inline]] void byte(unsigned char value) {
+        sink_->put(static_cast<unsigned char>(value ^ mask_));
+    }
 
     /// The low `bytes` bytes of `value`, most significant first.
-    void fixed(std::uint64_t value, unsigned bytes) {
-        for (unsigned i = bytes; i != 0; --i) {
-            byte(static_cast<unsigned char>(value >> (8 * (i - 1))));
+    [[gnu::always_inline]] void fixed(std::uint64_t value, unsigned bytes) {
+        if constexpr (takes_words) {
+            const std::uint64_t mask = mask_ * each_byte >> (64 - 8 * bytes);
+            sink_->put(value ^ mask, bytes);
+        } else {
+            for (unsigned i = bytes; i != 0; --i) {
+                byte(static_cast<unsigned char>(value >> (8 * (i - 1))));
+            }
         }
     }
 
-    void text(std::string_view bytes) {
+    [[gnu::always_inline]] void text(std::string_view bytes) {
+        if constexpr (takes_words) {
+            if (bytes.size() >= 16 && put_word(bytes) && put_word(bytes) && sink_->room() == 0) {
+                return byte(0);
+            }
+            if (bytes.size() >= 8) {
+                put_word(bytes);
+            }
+        }
         for (const char c : bytes) {
             if (sink_->full()) {
                 return;
@@ -170,6 +187,32 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t each_byte = 0x0101'0101'0101'0101;
+    static constexpr bool takes_words = requires(Sink& sink) { sink.put(std::uint64_t{}, 8U); };
+
+    /// Writes the first eight bytes and removes them, unless one needs two bytes of its own.
+    [[gnu::always_inline]] bool put_word(std::string_view& bytes) {
+        const std::uint64_t word = first_word(bytes.data());
+        if (has_byte_below_2(word)) [[unlikely]] {
+            return false;
+        }
+        fixed(word, 8);
+        bytes.remove_prefix(8);
+        return true;
+    }
+    /// Big-endian; compilers make one load of it, if it is written out.
+    static std::uint64_t first_word(const char* bytes) noexcept {
+        const auto at = [bytes](unsigned i) {
+            return static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (56 - 8 * i);
+        };
+        return at(0) | at(1) | at(2) | at(3) | at(4) | at(5) | at(6) | at(7);
+    }
+    /// The lowest byte below 2 borrows into its own top bit; bytes from 128 on have theirs set
+    /// before.
+    static bool has_byte_below_2(std::uint64_t word) noexcept {
+        return ((word - 2 * each_byte) & ~word & 0x80 * each_byte) != 0;
+    }
+
     Sink* sink_;
     unsigned char mask_;
 };

@@ -5,6 +5,7 @@
 /// A total order over items, checked when it compiles, and the positions in it.
 
 #include <shardweave/core/bytes.hpp>
+#include <shardweave/core/detail/prefetch.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/detail/order_key.hpp>
@@ -96,7 +97,7 @@ public:
     [[nodiscard]] std::string encode(const position_type& at) const {
         std::string bytes;
         detail::string_sink sink{bytes};
-        write(sink, at);
+        write_all(sink, at, std::make_index_sequence<count>{});
         return bytes;
     }
 
@@ -108,18 +109,23 @@ public:
         position_type at{with_indices([&]<std::size_t... I>(std::index_sequence<I...>) {
             return std::tuple{read_at<I>(in)...};
         })};
-        if (!in.finished()) {
-            return std::nullopt;
-        }
-        return at;
+        return in.finished() ? std::optional{std::move(at)} : std::nullopt;
     }
 
     /// The first bytes of the item's or position's key, for comparing fast.
     template <class Any>
-    [[nodiscard]] detail::sort_prefix prefix(const Any& item) const {
+    [[nodiscard, gnu::always_inline]] detail::sort_prefix prefix(const Any& item) const {
         detail::prefix_sink sink;
-        write(sink, item);
+        write_all(sink, item, std::make_index_sequence<count>{});
         return sink.result();
+    }
+
+    /// Says that the item will soon be compared. Of use where it only views what is compared first.
+    static constexpr bool prefetches = detail::first_is_viewed<Item, Components...>;
+    void prefetch(const Item& item) const {
+        if constexpr (prefetches) {
+            detail::prefetch(std::string_view{view<0>(item)}.data());
+        }
     }
 
     /// The position as a person can read it in an error: `(1112911993, "e83c5163316f")`.
@@ -154,7 +160,7 @@ private:
 
     /// Component I of an item or of a position, as it is compared.
     template <std::size_t I, class Any>
-    decltype(auto) view(const Any& of) const {
+    [[gnu::always_inline]] decltype(auto) view(const Any& of) const {
         if constexpr (std::same_as<Any, position_type>) {
             return std::get<I>((of.values));
         } else {
@@ -195,16 +201,15 @@ private:
     template <std::size_t I>
     static constexpr unsigned char mask = component<I>::way == direction::descending ? 0xff : 0x00;
 
-    template <class Sink, class Any>
-    void write(Sink& sink, const Any& item) const {
+    template <class Sink, class Any, std::size_t... I>
+    [[gnu::always_inline]] void write_all(Sink& sink, const Any& item,
+                                          std::index_sequence<I...>) const {
         ordered_writer<Sink> out{sink};
-        with_indices([&]<std::size_t... I>(std::index_sequence<I...>) {
-            (write_at<I>(out, sink, view<I>(item)), ...);
-        });
+        (write_at<I>(out, sink, view<I>(item)), ...);
     }
 
     template <std::size_t I, class Writer, class Sink, class View>
-    static void write_at(Writer& out, const Sink& sink, const View& view) {
+    [[gnu::always_inline]] static void write_at(Writer& out, const Sink& sink, const View& view) {
         if (sink.full()) {
             return;
         }
@@ -250,13 +255,9 @@ private:
 
     template <std::size_t I>
     static std::string describe() {
-        constexpr char ways[] = {'?', '<', '>'};
-        constexpr char absents[] = {'-', 'f', 'l'};
-        std::string text = key<I>::tag();
-        text += ways[static_cast<std::size_t>(component<I>::way)];
-        text += absents[static_cast<std::size_t>(component<I>::absent)];
-        text += component<I>::is_unique ? "!" : ",";
-        return text;
+        constexpr auto way = static_cast<std::size_t>(component<I>::way);
+        return key<I>::tag() + "?<>"[way] + "-fl"[static_cast<std::size_t>(component<I>::absent)] +
+               (component<I>::is_unique ? '!' : ',');
     }
 
     [[no_unique_address]] std::tuple<Components...> components_;

@@ -14,6 +14,7 @@
 #include <shardweave/read/quota.hpp>
 #include <shardweave/read/stats.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -166,7 +167,6 @@ private:
             if (merged.state(lane) != head::row) {
                 break;
             }
-            shares_.took(lane);
             consume(merged);
         }
         if (!page_.empty()) {
@@ -179,23 +179,35 @@ private:
         return true;
     }
 
-    /// Takes the first item, once however often it is there.
+    /// Takes items that are certain, each once however often it is there.
     void consume(merge<Item, Order>& merged) {
-        Item item = merged.take();
-        while (merged.next_equals(item)) {
+        const std::size_t before = page_.size();
+        merged.run(options_.limit - before, [this](std::size_t lane, Item&& item) {
+            shares_.took(lane);
+            page_.push_back(std::move(item));
+        });
+        while (merged.next_equals(page_.back())) {
             ++rounds_.stats().duplicates;
             Item copy = merged.take();
             if (options_.items.revision &&
-                options_.items.revision(copy) > options_.items.revision(item)) {
-                item = std::move(copy);
+                options_.items.revision(copy) > options_.items.revision(page_.back())) {
+                page_.back() = std::move(copy);
             }
         }
-        if (options_.items.deleted && options_.items.deleted(item)) {
-            ++rounds_.stats().deleted;
-            boundary_ = merged.order().position_of(item);
-        } else {
-            page_.push_back(std::move(item));
+        if (options_.items.deleted) {
+            drop_deleted(merged.order(), before);
         }
+    }
+
+    /// Of the page's items from `first` on.
+    void drop_deleted(const Order& order, std::size_t first) {
+        if (options_.items.deleted(page_.back())) {
+            boundary_ = order.position_of(page_.back());
+        }
+        const auto gone = std::remove_if(page_.begin() + static_cast<std::ptrdiff_t>(first),
+                                         page_.end(), options_.items.deleted);
+        rounds_.stats().deleted += static_cast<std::size_t>(page_.end() - gone);
+        page_.erase(gone, page_.end());
     }
 
     void give_up(std::size_t from, error why) {

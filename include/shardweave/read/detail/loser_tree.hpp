@@ -4,63 +4,133 @@
 
 /// A tournament of numbered players that remembers who lost where.
 
+#include <shardweave/read/detail/head_key.hpp>
+#include <shardweave/read/detail/small_array.hpp>
+
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
-/// A loser tree (Knuth, TAOCP vol. 3, 5.4.1) over the players 0 to k − 1, for any k ≥ 1. When the
-/// winner changes, `replay` finds the next one in at most ⌈log₂ k⌉ games, since the losers on its
-/// way up are just those that it has to beat. `before(a, b)` tells whether a wins; no two players
-/// tie.
+enum class words : std::uint8_t { high, both };
+
+/// A player, and its key.
+struct contender {
+    std::size_t player;
+    head_key key;
+};
+
+/// A loser tree (Knuth, TAOCP vol. 3, 5.4.1) over players who are compared by their keys, which lie
+/// in an array of their own. When the winner's key changes, `replay` finds the next winner in
+/// exactly ⌈log₂ k⌉ games, since the losers on its way up are just those that it has to beat.
+///
+/// The number of players is rounded up to a power of two, so that each way up has the same length,
+/// which the processor predicts. There must be a key for each of `size()`. `before(a, b)` decides
+/// between players of equal keys; no two tie.
 class loser_tree {
 public:
-    explicit loser_tree(std::size_t players) : losers_(players), winners_(2 * players) {}
+    static constexpr std::size_t few = 16;
 
-    [[nodiscard]] std::size_t winner() const noexcept { return losers_[0]; }
+    explicit loser_tree(std::size_t players) : losers_(std::bit_ceil(players)) {}
 
-    /// Plays every game: k − 1 of them.
+    [[nodiscard]] std::size_t size() const noexcept { return losers_.size(); }
+    [[nodiscard]] std::size_t winner() const noexcept { return player_in(0); }
+
+    /// Plays every game: `size()` − 1 of them.
     template <class Before>
-    void play(const Before& before) {
-        const std::size_t players = losers_.size();
-        if (players == 0) {
-            return;
+    void play(const head_key* keys, const Before& before) {
+        // Each player goes up until it finds a game that still waits for its second player.
+        for (std::size_t game = 0; game != losers_.size(); ++game) {
+            losers_[game] = nobody;
         }
-        for (std::size_t player = 0; player != players; ++player) {
-            winners_[players + player] = player;
-        }
-        for (std::size_t game = players - 1; game != 0; --game) {
-            std::size_t winner = winners_[2 * game];
-            std::size_t loser = winners_[2 * game + 1];
-            if (before(loser, winner)) {
-                std::swap(winner, loser);
+        for (std::size_t player = 0; player != losers_.size(); ++player) {
+            std::size_t winner = player;
+            std::size_t game = (player + losers_.size()) / 2;
+            for (; game != 0 && losers_[game] != nobody; game /= 2) {
+                const std::size_t rival = player_in(game);
+                if (wins(keys, rival, winner, before)) {
+                    seat(game, winner);
+                    winner = rival;
+                }
             }
-            winners_[game] = winner;
-            losers_[game] = loser;
+            seat(game, winner);
         }
-        losers_[0] = winners_[1];
     }
 
-    /// Plays the winner's games again, after it changed.
-    template <class Before>
-    void replay(const Before& before) {
-        std::size_t winner = losers_[0];
-        for (std::size_t game = (winner + losers_.size()) / 2; game != 0; game /= 2) {
-            if (before(losers_[game], winner)) {
-                std::swap(losers_[game], winner);
+    /// Plays the winner's games again, with a new key. No branch depends on who wins. The new
+    /// winner is told with its key, so that nobody waits for these to be stored and loaded.
+    ///
+    /// `Words` is how much of a key is compared without a branch; `tied(rival, winner)` decides
+    /// whether the rival wins where that much of both keys is equal.
+    template <words Words, class Tied>
+    [[gnu::always_inline]] contender replay(contender of, const head_key* keys, const Tied& tied) {
+        // Offsets of keys, not numbers of players: an instruction less for each game.
+        std::uint64_t winner = of.player * sizeof(head_key);
+        head_key key = of.key;
+        const auto* const first = reinterpret_cast<const std::byte*>(keys);
+        std::uint32_t* const losers = losers_.data();
+        for (std::size_t game = (of.player + losers_.size()) / 2; game != 0; game /= 2) {
+            const std::uint64_t rival = losers[game];
+            const auto& other = *reinterpret_cast<const head_key*>(first + rival);
+            std::uint64_t wins = 0;
+            if constexpr (Words == words::both) {
+                wins = mask_of(other < key);
+                if (other == key) [[unlikely]] {
+                    wins = mask_of(tied(rival / sizeof(head_key), winner / sizeof(head_key)));
+                }
+                key = choose(wins, other, key);
+            } else {
+                wins = mask_of(other.high < key.high);
+                if (other.high == key.high) [[unlikely]] {
+                    wins = mask_of(tied(rival / sizeof(head_key), winner / sizeof(head_key)));
+                }
+                key.high = choose(wins, other.high, key.high);
             }
+            const std::uint64_t change = (winner ^ rival) & wins;
+            losers[game] = static_cast<std::uint32_t>(rival ^ change);
+            winner ^= change;
         }
-        losers_[0] = winner;
+        losers[0] = static_cast<std::uint32_t>(winner);
+        return {winner / sizeof(head_key), key};
+    }
+
+    /// Who would win without the winner. Requires two players.
+    template <class Before>
+    [[nodiscard]] std::size_t runner_up(const head_key* keys, const Before& before) const {
+        std::size_t game = (winner() + losers_.size()) / 2;
+        std::size_t best = player_in(game);
+        while ((game /= 2) != 0) {
+            const std::size_t rival = player_in(game);
+            best = choose(mask_of(wins(keys, rival, best, before)), rival, best);
+        }
+        return best;
     }
 
 private:
-    /// [0] is the winner, [n] the loser of game n. Game n feeds game n / 2; player i enters at k +
-    /// i.
-    std::vector<std::size_t> losers_;
-    std::vector<std::size_t> winners_;
+    static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+
+    [[nodiscard]] std::size_t player_in(std::size_t game) const noexcept {
+        return losers_[game] / sizeof(head_key);
+    }
+    void seat(std::size_t game, std::size_t player) noexcept {
+        losers_[game] = static_cast<std::uint32_t>(player * sizeof(head_key));
+    }
+
+    template <class Before>
+    static bool wins(const head_key* keys, std::size_t a, std::size_t b, const Before& before) {
+        if (keys[a] == keys[b]) [[unlikely]] {
+            return before(a, b);
+        }
+        return keys[a] < keys[b];
+    }
+
+    /// Offsets of keys: [0] is the winner's, [n] that of the loser of game n. Game n feeds game n /
+    /// 2; player i enters at `size()` + i.
+    small_array<std::uint32_t, few> losers_;
 };
 
 }  // namespace detail

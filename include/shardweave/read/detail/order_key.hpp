@@ -62,7 +62,7 @@ struct order_key<T> {
         return to_bits(a) <=> to_bits(b);
     }
     template <class Writer>
-    static void write(Writer& out, T value) {
+    [[gnu::always_inline]] static void write(Writer& out, T value) {
         out.fixed(to_bits(value), bytes);
     }
     static T read(ordered_reader& in) noexcept {
@@ -99,7 +99,7 @@ struct order_key<T> {
         return to_bits(a) <=> to_bits(b);
     }
     template <class Writer>
-    static void write(Writer& out, T value) {
+    [[gnu::always_inline]] static void write(Writer& out, T value) {
         out.fixed(to_bits(value), sizeof(T));
     }
     static T read(ordered_reader& in) noexcept {
@@ -119,7 +119,7 @@ struct order_key<T> {
         return a.compare(b) <=> 0;  // char_traits<char> compares as unsigned char
     }
     template <class Writer>
-    static void write(Writer& out, std::string_view value) {
+    [[gnu::always_inline]] static void write(Writer& out, std::string_view value) {
         out.text(value);
     }
     static std::string read(ordered_reader& in) { return in.text(); }
@@ -138,7 +138,7 @@ struct order_key<std::array<Byte, Size>> {
         return std::memcmp(a.data(), b.data(), Size) <=> 0;
     }
     template <class Writer>
-    static void write(Writer& out, const array& value) {
+    [[gnu::always_inline]] static void write(Writer& out, const array& value) {
         for (const Byte each : value) {
             out.byte(static_cast<unsigned char>(each));
         }
@@ -165,7 +165,7 @@ struct order_key<std::chrono::duration<Rep, Period>> {
         return order_key<Rep>::compare(a.count(), b.count());
     }
     template <class Writer>
-    static void write(Writer& out, duration value) {
+    [[gnu::always_inline]] static void write(Writer& out, duration value) {
         order_key<Rep>::write(out, value.count());
     }
     static duration read(ordered_reader& in) { return duration{order_key<Rep>::read(in)}; }
@@ -183,7 +183,7 @@ struct order_key<std::chrono::time_point<Clock, Duration>> {
         return order_key<Duration>::compare(a.time_since_epoch(), b.time_since_epoch());
     }
     template <class Writer>
-    static void write(Writer& out, point value) {
+    [[gnu::always_inline]] static void write(Writer& out, point value) {
         order_key<Duration>::write(out, value.time_since_epoch());
     }
     static point read(ordered_reader& in) { return point{order_key<Duration>::read(in)}; }
@@ -226,14 +226,21 @@ struct sort_prefix {
 class prefix_sink {
 public:
     [[nodiscard]] bool full() const noexcept { return size_ > 16; }
-    void put(unsigned char byte) noexcept {
+    [[nodiscard]] unsigned room() const noexcept { return size_ < 16 ? 16 - size_ : 0; }
+    [[gnu::always_inline]] void put(unsigned char byte) noexcept { put(byte, 1); }
+
+    /// The low `bytes` bytes of `value`, 1 to 8, most significant first; the others are zero.
+    [[gnu::always_inline]] void put(std::uint64_t value, unsigned bytes) noexcept {
+        value <<= 64 - 8 * bytes;
         if (size_ < 8) {
-            high_ |= static_cast<std::uint64_t>(byte) << (56 - 8 * size_);
+            high_ |= value >> (8 * size_);
+            low_ |= size_ == 0 ? 0 : value << (64 - 8 * size_);
         } else if (size_ < 16) {
-            low_ |= static_cast<std::uint64_t>(byte) << (56 - 8 * (size_ - 8));
+            low_ |= value >> (8 * size_ - 64);
         }
-        size_ += size_ <= 16 ? 1U : 0U;
+        size_ = size_ + bytes < 17 ? size_ + bytes : 17;
     }
+
     [[nodiscard]] sort_prefix result() const noexcept { return {high_, low_, size_ <= 16}; }
 
 private:

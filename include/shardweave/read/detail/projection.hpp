@@ -62,6 +62,11 @@ using projected = std::invoke_result_t<const component_projection<Component>&, c
 template <class Component, class Item>
 using component_traits = optional_traits<std::remove_cvref_t<projected<Component, Item>>>;
 
+/// Whether the first component is text that lives in the item.
+template <class Item, class First, class... Rest>
+constexpr bool first_is_viewed = text_like<typename component_traits<First, Item>::value> &&
+                                 std::is_reference_v<projected<First, Item>>;
+
 template <class Component, class Item>
 using component_value =
     std::conditional_t<component_traits<Component, Item>::is_optional,
