@@ -183,9 +183,13 @@ private:
 
     void count() {
         for (measured& each : rows_) {
+            each.begin();
             each.run(0);  // what is done once only
+            each.end();
+            each.begin();
             counted(each.run);
             counted_row();
+            each.end();
             fmt::print("{}\t{}\t{}\t{}\n", title_, each.name, each.units, each.limits.instructions);
         }
     }
