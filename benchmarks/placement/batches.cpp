@@ -57,7 +57,8 @@ void batches_of(const std::vector<std::string>& keys, const char* order) {
         pairs.emplace_back(key, "id");
     }
     const std::string ours = "shard_groups, used again";
-    table.batch(ours, count, [&pairs, &reader, groups = sw::shard_groups{}]() mutable {
+    sw::shard_groups groups;
+    table.batch(ours, count, [&pairs, &reader, &groups] {
         groups.assign(reader.current(), pairs);
         return groups.groups().size();
     });
