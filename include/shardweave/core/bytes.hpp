@@ -192,7 +192,7 @@ private:
 
     /// Writes the first eight bytes and removes them, unless one needs two bytes of its own.
     [[gnu::always_inline]] bool put_word(std::string_view& bytes) {
-        const std::uint64_t word = first_word(bytes.data());
+        const std::uint64_t word = first_word(bytes);
         if (has_byte_below_2(word)) [[unlikely]] {
             return false;
         }
@@ -201,7 +201,7 @@ private:
         return true;
     }
     /// Big-endian; compilers make one load of it, if it is written out.
-    static std::uint64_t first_word(const char* bytes) noexcept {
+    static std::uint64_t first_word(std::string_view bytes) noexcept {
         const auto at = [bytes](unsigned i) {
             return static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (56 - 8 * i);
         };

@@ -124,6 +124,7 @@ public:
     /// Fetches rows that come soon, and what they view where keys are elsewhere.
     [[gnu::always_inline]] void prefetch_beyond(const Item* next, const Item* end) const {
         // As a number, since it may lie beyond the rows.
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): a hint, and nothing is read there.
         prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(next) + ahead));
         if constexpr (Order::prefetches) {
             order_->prefetch(next[std::min(keys_ahead, end - next - 1)]);
