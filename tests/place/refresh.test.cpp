@@ -108,6 +108,14 @@ played_source always(std::uint64_t at) {
     return played_source{[at](int) { return encode(table(at)); }};
 }
 
+/// The same, in time enough for others to join.
+played_source slowly(std::uint64_t at) {
+    return played_source{[at](int) {
+        std::this_thread::sleep_for(1ms);
+        return encode(table(at));
+    }};
+}
+
 refresh_options options(virtual_time& time) {
     refresh_options with;
     with.minimum_interval = 100ms;
@@ -190,10 +198,7 @@ TEST_CASE("a hundred threads told that they are stale at once share one load",
     for (std::size_t round = test_support::scaled(20); round != 0; --round) {
         virtual_time time;
         router routes{table(5)};
-        played_source source{[](int) {
-            std::this_thread::sleep_for(1ms);
-            return encode(table(6));
-        }};
+        auto source = slowly(6);
         refresher follow{routes, source, options(time)};
         std::atomic<int> reached{0};
         on_threads(100, [&](int) {
@@ -1030,10 +1035,7 @@ TEST_CASE("a hundred writers who are refused at once share one load, and each wr
     for (std::size_t round = test_support::scaled(20); round != 0; --round) {
         virtual_time time;
         router routes{table(5)};
-        played_source source{[](int) {
-            std::this_thread::sleep_for(1ms);
-            return encode(table(6));
-        }};
+        auto source = slowly(6);
         refresher follow{routes, source, options(time)};
         fenced_store store{6};
         std::atomic<int> failed{0};

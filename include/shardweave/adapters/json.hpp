@@ -248,7 +248,7 @@ inline void read_keys(const json_reader& in, std::string_view field, const key_f
     in.allow({"format", "epoch", "key_format", "key_format_hex", "suffix", "ordinary", "keys",
               "keys_hex", "slots", "shards"});
     const std::uint64_t version = in.field("format").number();
-    if (version != detail::routing_format_version && version != detail::timed_format_version) {
+    if (!detail::readable_format(version)) {
         in.field("format").refuse(detail::concat(
             "format ", version, "; this library reads ", detail::routing_format_version, " and ",
             detail::timed_format_version, " (with time windows or since)"));

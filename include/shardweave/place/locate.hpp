@@ -74,10 +74,11 @@ public:
         }
         if (key_) {
             return id_->of_key(*key_) &&
-                   bits(text(*own_, from.bucket, window(*own_)).str()) == from.slot_bits;
+                   routed_id::slot_bits_of(text(*own_, from.bucket, window(*own_)).str()) ==
+                       from.slot_bits;
         }
         return window(*own_) || !table_->format().plain(from.bucket, own_->buckets()) ||
-               (from.key_hash & routed_id::slot_mask) == from.slot_bits;
+               routed_id::slot_bits_of(from.key_hash) == from.slot_bits;
     }
 
     [[nodiscard]] bool knows_version() const noexcept { return own_ != nullptr; }
@@ -109,10 +110,6 @@ private:
             return each.scheme.version() == version;
         });
         return at == entries.end() ? nullptr : &at->scheme;
-    }
-
-    static std::uint32_t bits(std::string_view partition_key) noexcept {
-        return static_cast<std::uint32_t>(stable_hash64(partition_key, 0) & routed_id::slot_mask);
     }
 
     using window_start = std::optional<item_time>;
@@ -157,14 +154,13 @@ private:
         }
         if (key_) {
             partition_key written = text(scheme, bucket, start);
-            const std::uint32_t slot_bits = bits(written.str());
+            const std::uint32_t slot_bits = routed_id::slot_bits_of(written.str());
             add(scheme.version(), bucket, slot_bits).partition_key = std::move(written);
         } else if (identity ==
                    format.identity(id_->from().bucket, own_->buckets(), window(*own_))) {
             add(scheme.version(), bucket, id_->from().slot_bits);
         } else if (!start && format.plain(bucket, scheme.buckets())) {
-            add(scheme.version(), bucket,
-                static_cast<std::uint32_t>(id_->from().key_hash & routed_id::slot_mask));
+            add(scheme.version(), bucket, routed_id::slot_bits_of(id_->from().key_hash));
         } else {
             found_.complete = false;
         }
@@ -172,7 +168,7 @@ private:
 
     routed_place& add(scheme_version scheme, bucket_index bucket, std::uint32_t slot_bits) {
         const shard_map& map = table_->shards();
-        const slot_index slot{slot_bits & (map.slots() - 1)};
+        const slot_index slot = map.slot_by(slot_bits);
         return found_.places.emplace_back(routed_place{map.owner(slot), slot, bucket, scheme});
     }
 
@@ -234,7 +230,7 @@ public:
         const auto& listed = table_->schemes().exceptional();
         by_hash_.reserve(listed.size());
         for (const detail::listed_key& each : listed) {
-            by_hash_.emplace_back(stable_hash64(each.first, 0), &each);
+            by_hash_.emplace_back(stable_hash64(each.first), &each);
         }
         std::sort(by_hash_.begin(), by_hash_.end(),
                   [](const entry& a, const entry& b) { return a.first < b.first; });

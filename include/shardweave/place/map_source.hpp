@@ -73,9 +73,7 @@ concept map_source = table_loader<Source> && table_watcher<Source> && table_swap
 [[nodiscard]] inline epoch stored_epoch(std::string_view bytes) {
     byte_reader in{bytes};
     const bool magic = in.raw(detail::routing_magic.size()) == detail::routing_magic;
-    const std::uint64_t version = in.varint();
-    const bool known = magic && (version == detail::routing_format_version ||
-                                 version == detail::timed_format_version);
+    const bool known = detail::readable_format(in.varint()) && magic;
     const epoch stored{in.varint()};
     if (!known || in.remaining() < detail::fingerprint_bytes) {
         throw failure{errc::table_malformed,

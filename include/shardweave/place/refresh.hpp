@@ -90,12 +90,7 @@ public:
     template <std::invocable<const placement&> Operation>
     decltype(auto) with_route(std::string_view key, const id_bytes& id, const route_limits& limits,
                               Operation&& operation) {
-        const auto attempt = [&](tries& so_far) -> decltype(auto) {
-            const placement at = router_->place(key, id);
-            so_far.used = at.epoch;
-            return operation(at);
-        };
-        return retrying(key, limits, attempt);
+        return placed(key, limits, operation, [&] { return router_->place(key, id); });
     }
 
     /// The same for an item of a key that is split by time.
@@ -107,12 +102,7 @@ public:
     template <std::invocable<const placement&> Operation>
     decltype(auto) with_route(std::string_view key, const id_bytes& id, item_time time,
                               const route_limits& limits, Operation&& operation) {
-        const auto attempt = [&](tries& so_far) -> decltype(auto) {
-            const placement at = router_->place(key, id, time);
-            so_far.used = at.epoch;
-            return operation(at);
-        };
-        return retrying(key, limits, attempt);
+        return placed(key, limits, operation, [&] { return router_->place(key, id, time); });
     }
 
     /// The same for an operation that routes by itself, such as a page of a `fan_out`, which nests
@@ -148,6 +138,17 @@ private:
         /// What the last refresh failed with, if it did.
         std::exception_ptr source{};
     };
+
+    template <class Operation, class Place>
+    decltype(auto) placed(std::string_view key, const route_limits& limits, Operation& operation,
+                          const Place& place) {
+        const auto attempt = [&](tries& so_far) -> decltype(auto) {
+            const placement at = place();
+            so_far.used = at.epoch;
+            return operation(at);
+        };
+        return retrying(key, limits, attempt);
+    }
 
     template <class Attempt>
     decltype(auto) retrying(known_key key, const route_limits& limits, const Attempt& attempt) {

@@ -57,6 +57,13 @@ public:
     };
     static constexpr std::uint32_t slot_mask = 0xfffff;
     static_assert(limits::slots - 1 <= slot_mask);
+    /// Those of a hash, or of a partition key's text.
+    [[nodiscard]] static std::uint32_t slot_bits_of(std::uint64_t hash) noexcept {
+        return static_cast<std::uint32_t>(hash & slot_mask);
+    }
+    [[nodiscard]] static std::uint32_t slot_bits_of(std::string_view partition_key_text) noexcept {
+        return slot_bits_of(stable_hash64(partition_key_text));
+    }
 
     /// Throws `errc::limit_exceeded` for a local part over `limits::local_id_bytes`, a version of
     /// 0, a bucket that no scheme has, or more than 20 bits of slot.
@@ -77,7 +84,7 @@ public:
 
     /// True for the key that the item was placed under, and by chance for one in 2^64 others.
     [[nodiscard]] bool of_key(std::string_view key) const noexcept {
-        return stable_hash64(key, 0) == from_.key_hash;
+        return stable_hash64(key) == from_.key_hash;
     }
 
     /// `<local>~<19 to 39 characters>`: the last `~` separates. One text for each id.
@@ -167,12 +174,11 @@ namespace detail {
 [[nodiscard]] inline routed_placement routed(std::string_view key, std::string_view local,
                                              placement at,
                                              std::optional<item_time> time = std::nullopt) {
-    const std::uint64_t hash = stable_hash64(at.partition_key.str(), 0);
     return {routed_id{std::string{local},
-                      {.key_hash = stable_hash64(key, 0),
+                      {.key_hash = stable_hash64(key),
                        .scheme = at.scheme,
                        .bucket = at.bucket,
-                       .slot_bits = static_cast<std::uint32_t>(hash & routed_id::slot_mask),
+                       .slot_bits = routed_id::slot_bits_of(at.partition_key.str()),
                        .time = time}},
             std::move(at)};
 }

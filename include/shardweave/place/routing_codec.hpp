@@ -42,6 +42,12 @@ namespace detail {
 inline constexpr std::string_view routing_magic = "SWRT";
 inline constexpr std::uint64_t routing_format_version = 1;
 inline constexpr std::uint64_t timed_format_version = 2;
+
+/// True for the format versions that this library reads.
+[[nodiscard]] constexpr bool readable_format(std::uint64_t version) noexcept {
+    return version == routing_format_version || version == timed_format_version;
+}
+
 inline constexpr std::size_t fingerprint_bytes = 16;
 
 [[nodiscard]] inline std::uint64_t format_of(const scheme_history& history) {
@@ -218,7 +224,7 @@ inline shard_map read_map(byte_reader& in) {
     byte_reader in{body};
     in.raw(detail::routing_magic.size());
     const std::uint64_t version = in.varint();
-    if (version != detail::routing_format_version && version != detail::timed_format_version) {
+    if (!detail::readable_format(version)) {
         throw failure{errc::table_malformed,
                       detail::concat("format version ", version, "; this library reads versions ",
                                      detail::routing_format_version, " and ",

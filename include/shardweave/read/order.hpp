@@ -9,6 +9,7 @@
 #include <shardweave/core/hash.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/detail/order_key.hpp>
+#include <shardweave/read/detail/order_rules.hpp>
 #include <shardweave/read/detail/projection.hpp>
 #include <shardweave/read/position.hpp>
 
@@ -32,31 +33,7 @@ inline namespace v1 {
 template <class Item, class... Components>
 class total_order {
     static constexpr std::size_t count = sizeof...(Components);
-    static constexpr bool ends_unique =
-        (std::size_t{Components::is_unique} + ...) == 1 &&
-        std::tuple_element_t<count - 1, std::tuple<Components...>>::is_unique;
-    static_assert(
-        ends_unique,
-        "shardweave: an order must end with unique(...), and have it nowhere else: without a "
-        "unique tie-break, pages skip or repeat the items that tie");
-    static_assert(!std::is_void_v<Item>,
-                  "shardweave: the projections do not tell the item's type; name it, as in "
-                  "newest_first<item>(...)");
-    static_assert(
-        ((detail::component_traits<Components, Item>::is_optional ==
-          (Components::absent != nulls::refused)) &&
-         ...),
-        "shardweave: an optional needs nulls_first(...) or nulls_last(...), and nothing else "
-        "takes it: a store sorts absent values first or last, and both sides must agree");
-    static_assert(((!detail::component_traits<Components, Item>::is_optional ||
-                    !Components::is_unique) &&
-                   ...),
-                  "shardweave: unique(...) must always have a value; absent values would tie");
-    static_assert(
-        (detail::order_key<typename detail::component_traits<Components, Item>::value>::supported &&
-         ...),
-        "shardweave: an order compares integers, enums, float, double, text, std::array of "
-        "bytes, and std::chrono durations and time points, or optionals of them");
+    static_assert(detail::order_rules<Item, Components...>::hold);
 
 public:
     using item_type = Item;
@@ -142,7 +119,7 @@ public:
         std::string text;
         with_indices(
             [&]<std::size_t... I>(std::index_sequence<I...>) { ((text += describe<I>()), ...); });
-        return stable_hash64(text + name_, 0);
+        return stable_hash64(text + name_);
     }
 
 private:

@@ -178,7 +178,7 @@ private:
         byte_writer out{bytes};
         out.text(associated);
         out.raw(payload);
-        return stable_hash64(bytes, 0);
+        return stable_hash64(bytes);
     }
 };
 

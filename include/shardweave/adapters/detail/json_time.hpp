@@ -7,6 +7,7 @@
 #include <shardweave/adapters/detail/json_reader.hpp>
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/limits.hpp>
+#include <shardweave/place/detail/windows.hpp>
 #include <shardweave/place/scheme.hpp>
 #include <shardweave/place/time_range.hpp>
 
@@ -73,14 +74,8 @@ inline void append_digits(std::string& out, std::int64_t number, std::size_t dig
         whole += ".000";
     }
     whole += 'Z';
-    if (whole.size() != shape.size()) {
+    if (!fits_shape(whole, shape)) {
         return std::nullopt;
-    }
-    for (std::size_t i = 0; i != shape.size(); ++i) {
-        const bool digit = whole[i] >= '0' && whole[i] <= '9';
-        if (shape[i] == '0' ? !digit : whole[i] != shape[i]) {
-            return std::nullopt;
-        }
     }
     const auto number = [&](std::size_t at, std::size_t digits) {
         unsigned value = 0;

@@ -7,6 +7,7 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/time_range.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,12 @@ inline constexpr time_range written_times{
     return start;
 }
 
+/// True for a text in which each character is the shape's, or a digit where that has a 0.
+[[nodiscard]] inline bool fits_shape(std::string_view text, std::string_view shape) noexcept {
+    return std::equal(text.begin(), text.end(), shape.begin(), shape.end(),
+                      [](char c, char at) { return at == '0' ? c >= '0' && c <= '9' : c == at; });
+}
+
 /// A window's start as `@20261130T0000Z`. Throws `errc::limit_exceeded` outside the years 0000 to
 /// 9999.
 class window_text {
@@ -69,15 +76,8 @@ public:
 
     /// The window's start; nothing for what is never written.
     [[nodiscard]] static std::optional<item_time> parse(std::string_view text) noexcept {
-        if (text.size() != shape.size()) {
+        if (!fits_shape(text, shape)) {
             return std::nullopt;
-        }
-        for (std::size_t i = 0; i != shape.size(); ++i) {
-            const bool fits =
-                shape[i] == '0' ? text[i] >= '0' && text[i] <= '9' : text[i] == shape[i];
-            if (!fits) {
-                return std::nullopt;
-            }
         }
         using namespace std::chrono;
         const year_month_day date{year{static_cast<int>(number(text, 1, 4))},
