@@ -41,6 +41,7 @@
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/fan_out.hpp>
+#include <shardweave/read/hints.hpp>
 #include <shardweave/read/merge.hpp>
 #include <shardweave/read/order.hpp>
 #include <shardweave/read/page.hpp>

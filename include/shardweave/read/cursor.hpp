@@ -8,6 +8,8 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/time_range.hpp>
+#include <shardweave/read/hints.hpp>
 #include <shardweave/read/query.hpp>
 
 #include <algorithm>
@@ -61,6 +63,10 @@ public:
         std::optional<std::string> boundary;
         /// Of the routing table that the page was read with.
         shardweave::epoch epoch;
+        /// What the page saw of its sources.
+        cursor_hints hints{};
+        /// The time that the list was first read as of, when it is pinned to one.
+        std::optional<item_time> as_of{};
 
         friend bool operator==(const state&, const state&) noexcept = default;
     };
