@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -148,6 +149,26 @@ TEST_CASE("a token never changes", "[token][golden]") {
     CHECK(sealer.open("AQEAph9YZJlnaMg").resolve(known) == start);
 }
 
+TEST_CASE("a token carries the time that a list is as of", "[token]") {
+    sw::cursor::state state = state_at("boundary");
+    for (const std::int64_t time :
+         {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1'796'030'654'153},
+          sw::item_time::min().milliseconds(), sw::item_time::max().milliseconds()}) {
+        state.as_of = sw::item_time::at_milliseconds(time);
+        const std::string token = sealer.seal(sw::cursor{state});
+        CAPTURE(time, token);
+        CHECK(sealer.open(token).resolve(bound) == state);
+        CHECK(token.size() <= sealed("boundary").size() + 14);
+    }
+    state.as_of = sw::item_time::at_milliseconds(-1);
+    CHECK(test_support::to_hex(*sw::detail::base64url_decode(sealer.seal(sw::cursor{state})))
+              .starts_with("01"       // checksummed
+                           "06"       // a boundary, and as of a time
+                           "03"       // epoch 3
+                           "01"       // -1
+                           "626f"));  // the boundary
+}
+
 TEST_CASE("a token does not grow with the number of sources", "[token]") {
     // One that held a store cursor for each of 256 shards had 20,480 characters, and broke the
     // header that carried it.
@@ -235,6 +256,15 @@ TEST_CASE("what is no page token is refused when it is opened", "[token]") {
     CHECK(open("AAB") == errc::token_malformed);
 }
 
+TEST_CASE("garbage in the right alphabet is refused", "[token]") {
+    INFO(test_support::replay());
+    test_support::generator from;
+    for (std::size_t round = 0; round != test_support::scaled(5'000); ++round) {
+        REQUIRE(refused(sw::detail::base64url_encode("\1" + from.bytes(100))));
+        REQUIRE(refused(sw::detail::base64url_encode(from.bytes(100))));
+    }
+}
+
 TEST_CASE("base64url goes there and back, and takes nothing that it does not write", "[token]") {
     using sw::detail::base64url_decode;
     using sw::detail::base64url_encode;
@@ -264,12 +294,18 @@ TEST_CASE("base64url goes there and back, and takes nothing that it does not wri
 }
 
 TEST_CASE("a huge token is refused before anything is allocated for it", "[token]") {
-    const std::string huge(10'000'000, 'A');
-    const std::size_t before = allocated_bytes;
-    const errc code = use(huge);
-    const std::size_t used = allocated_bytes - before;
-    CHECK(code == errc::token_malformed);
-    CHECK(used < 2'000);
+    std::string huge(10'000'000, 'A');
+    test_support::generator from;
+    for (const bool random : {false, true}) {
+        if (random) {
+            std::generate(huge.begin(), huge.end(), [&] { return static_cast<char>(from()); });
+        }
+        const std::size_t before = allocated_bytes;
+        const errc code = use(huge);
+        const std::size_t used = allocated_bytes - before;
+        CHECK(code == errc::token_malformed);
+        CHECK(used < 2'000);
+    }
 
     const std::string over(sw::limits::token_chars + 1, 'A');
     CHECK(use(over) == errc::token_malformed);
@@ -295,7 +331,10 @@ TEST_CASE("what a right checksum guards is still treated as hostile", "[token]")
              "\0"sv,                                          // no epoch
              "\2\3"sv,                                        // the boundary is missing
              "\0\3b"sv,                                       // bytes that nothing announces
-             "\4\3"sv, "\6\3b"sv, "\x80\3"sv, "\xff\3b"sv,    // flags that do not exist
+             "\x10\3"sv, "\x80\3"sv, "\xff\3b"sv,             // flags that do not exist
+             "\4\3"sv, "\6\3b"sv,                             // a time, or a boundary, is missing
+             "\4\3\x82\0"sv,                                  // the time, longer than it must be
+             "\x8\3"sv, "\xa\3\0b"sv,                         // hints are missing, or none
              "\2\x83\0b"sv,                                   // the epoch, longer than it must be
              "\0\x80"sv,                                      // an epoch without an end
              "\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"sv,  // an epoch of 65 bits
@@ -311,7 +350,7 @@ TEST_CASE("what a right checksum guards is still treated as hostile", "[token]")
         const std::string token = forged(payload);
         CAPTURE(test_support::to_hex(payload));
         if (use(token) == errc::ok) {
-            // One text for each cursor.
+            // One text for each cursor without hints.
             REQUIRE(sealer.seal(sw::cursor{sealer.open(token, "tenant-7").resolve(bound)},
                                 "tenant-7") == token);
         } else {
@@ -364,7 +403,7 @@ TEST_CASE("a cursor that was opened can not be sealed again without a read", "[t
 TEST_CASE("no error echoes what a token holds", "[token]") {
     const std::string secret = "a secret sort value";
     const std::string token = sealed(secret);
-    std::string payload = "\7\3";
+    std::string payload = "\x17\3";
     payload += secret;
     for (const std::string& bad :
          {token.substr(1), token + "!", token + "A", forged(payload), forged("\0\3" + secret)}) {

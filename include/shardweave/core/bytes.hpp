@@ -29,6 +29,12 @@ public:
         byte(static_cast<unsigned char>(value));
     }
 
+    /// A varint of 0, −1, 1, −2, … (zigzag).
+    void signed_varint(std::int64_t value) {
+        const auto bits = static_cast<std::uint64_t>(value);
+        varint(value < 0 ? ~(bits << 1U) : bits << 1U);
+    }
+
     void raw(std::string_view bytes) { out_->append(bytes); }
 
     void text(std::string_view bytes) {
@@ -94,6 +100,11 @@ public:
         }
         fail();
         return 0;
+    }
+
+    std::int64_t signed_varint() noexcept {
+        const std::uint64_t value = varint();
+        return static_cast<std::int64_t>((value & 1U) != 0 ? ~(value >> 1U) : value >> 1U);
     }
 
     std::string_view raw(std::size_t count) noexcept {

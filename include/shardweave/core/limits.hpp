@@ -46,6 +46,9 @@ struct limits {
     /// Characters of a page token: what fits in a URL that every proxy takes, and in an 8 KiB
     /// header.
     static constexpr std::size_t token_chars = 8'000;
+    /// Bytes of all store cursors that one page token may hold, which are far fewer within it: 64
+    /// for each of the most sources. So a hostile token costs no more memory than that.
+    static constexpr std::size_t token_cursor_bytes = 64 * sources;
     /// Answers of one source in a row that bring neither a row nor a new store cursor.
     static constexpr std::size_t idle_answers = 8;
 };

@@ -99,7 +99,7 @@ public:
             out.byte(static_cast<unsigned char>(from_.slot_bits >> shift));
         }
         if (from_.time) {
-            out.varint(zigzag(from_.time->milliseconds()));
+            out.signed_varint(from_.time->milliseconds());
         }
         return detail::concat(local_, "~", detail::base64url_encode(packed));
     }
@@ -128,8 +128,7 @@ public:
             from.slot_bits = from.slot_bits << 8U | in.byte();
         }
         if (version == timed_format_version) {
-            from.time =
-                item_time{std::chrono::sys_time<std::chrono::milliseconds>{unzigzag(in.varint())}};
+            from.time = item_time::at_milliseconds(in.signed_varint());
         }
         const bool known = version == format_version || version == timed_format_version;
         std::string local{text.substr(0, end)};
@@ -144,15 +143,6 @@ public:
 private:
     static constexpr unsigned char format_version = 1;
     static constexpr unsigned char timed_format_version = 2;
-
-    static constexpr std::uint64_t zigzag(std::int64_t value) noexcept {
-        const auto bits = static_cast<std::uint64_t>(value);
-        return value < 0 ? ~(bits << 1U) : bits << 1U;
-    }
-    static constexpr std::chrono::milliseconds unzigzag(std::uint64_t value) noexcept {
-        const std::uint64_t bits = (value & 1U) != 0 ? ~(value >> 1U) : value >> 1U;
-        return std::chrono::milliseconds{static_cast<std::int64_t>(bits)};
-    }
 
     static bool possible(const std::string& local, const origin& from) noexcept {
         return local.size() <= limits::local_id_bytes && from.scheme.value() != 0 &&

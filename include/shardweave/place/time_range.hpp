@@ -33,6 +33,10 @@ public:
 
     [[nodiscard]] static constexpr item_time min() noexcept { return item_time{unit::min()}; }
     [[nodiscard]] static constexpr item_time max() noexcept { return item_time{unit::max()}; }
+    /// So many milliseconds after 1970-01-01T00:00Z.
+    [[nodiscard]] static constexpr item_time at_milliseconds(std::int64_t count) noexcept {
+        return item_time{unit{count}};
+    }
 
     [[nodiscard]] constexpr std::chrono::sys_time<std::chrono::milliseconds> sys() const noexcept {
         return std::chrono::sys_time<unit>{since_epoch_};

@@ -23,7 +23,7 @@ struct cursor_hints {
         friend bool operator==(const one&, const one&) noexcept = default;
     };
 
-    /// The fingerprint of the list of sources that `each` belongs to.
+    /// The fingerprint of the list of sources that `each` belongs to; nothing without `each`.
     std::uint64_t sources = 0;
     /// By source, in the list's order; empty without hints. At most `limits::sources`.
     std::vector<one> each{};

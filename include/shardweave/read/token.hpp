@@ -11,8 +11,11 @@
 #include <shardweave/core/hash.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/read/cursor.hpp>
+#include <shardweave/read/detail/hints_codec.hpp>
+#include <shardweave/read/detail/token_payload.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,8 +25,7 @@
 
 // The form, version 1: base64url, without padding, of
 //   protection's id · protect(payload)
-// where the payload is
-//   flags (1: backward, 2: has a boundary) · epoch (varint) · the boundary's order-preserving bytes
+// where the payload is as in detail/token_payload.hpp.
 // Protected along with it, at no cost in bytes: the id, the binding (order, keys, filter) and the
 // caller's context.
 
@@ -39,8 +41,9 @@ concept sealer = requires(const Sealer& sealer, const cursor& at, std::string_vi
 };
 
 /// How a token's bytes are protected. `protect` gives bytes that `unprotect` takes back only
-/// unchanged and with the same `associated` text; else nothing. `id` is the token's first byte.
-/// Both may be called concurrently.
+/// unchanged and with the same `associated` text; else nothing. Only for bytes that it has found to
+/// be its own may `unprotect` throw: `failure` of `errc::token_expired` when their time is over.
+/// `id` is the token's first byte; 1 to 63 are the library's. Both may be called concurrently.
 template <class Protection>
 concept token_protection = requires(const Protection& protection, std::string_view bytes) {
     { Protection::id } -> std::convertible_to<unsigned char>;
@@ -48,17 +51,31 @@ concept token_protection = requires(const Protection& protection, std::string_vi
     { protection.unprotect(bytes, bytes) } -> std::same_as<std::optional<std::string>>;
 };
 
+struct token_options {
+    /// The most characters of a token, up to `limits::token_chars`. One that would be longer loses
+    /// its hints: the store cursors, all of them; then the marks of ended sources; then the shares.
+    std::size_t chars = limits::token_chars;
+};
+
 /// Any protection as a sealer. Copies share it. Thread-safe if the protection is.
 template <token_protection Protection>
 class token_sealer {
 public:
-    explicit token_sealer(Protection protection = Protection{})
-        : protection_(std::make_shared<const Protection>(std::move(protection))) {}
+    /// Throws `errc::invalid_options` for a size of 0 or over the limit.
+    explicit token_sealer(Protection protection = Protection{}, token_options options = {})
+        : protection_(std::make_shared<const Protection>(std::move(protection))),
+          options_(options) {
+        if (options_.chars == 0 || options_.chars > limits::token_chars) {
+            throw failure{errc::invalid_options,
+                          detail::concat("page tokens of at most ", options_.chars,
+                                         " characters; give 1 to ", limits::token_chars)};
+        }
+    }
 
     /// The cursor as a page token: about 4/3 × (12 + the boundary's bytes) characters for
-    /// `checksummed`, however many sources there are. Throws `errc::limit_exceeded` over
-    /// `limits::token_chars`, and `errc::cursor_mismatch` for a cursor that was opened and never
-    /// read with.
+    /// `checksummed` without hints, however many sources there are. Hints that do not fit are left
+    /// out. Throws `errc::limit_exceeded` when the rest does not fit either, and
+    /// `errc::cursor_mismatch` for a cursor that was opened and never read with.
     [[nodiscard]] std::string seal(const cursor& at, std::string_view context = {}) const {
         const cursor::state* state = at.known();
         if (state == nullptr) {
@@ -66,30 +83,30 @@ public:
                 errc::cursor_mismatch,
                 "only a cursor that a page gave can be sealed; this one was opened from a token"};
         }
-        std::string payload;
-        byte_writer out{payload};
-        out.byte(static_cast<unsigned char>((state->way == scan::backward ? backward_flag : 0U) |
-                                            (state->boundary ? boundary_flag : 0U)));
-        out.varint(state->epoch.value());
-        if (state->boundary) {
-            out.raw(*state->boundary);
+        using detail::hint_level;
+        std::string text;
+        for (const hint_level level : {hint_level::all, hint_level::without_cursors,
+                                       hint_level::only_shares, hint_level::none}) {
+            const std::string payload = detail::write_payload(*state, level);
+            // What no protection could make fit is not worth protecting.
+            if (level == hint_level::none ||
+                detail::base64url_size(payload.size()) <= options_.chars) {
+                text = sealed(payload, state->binding, context);
+                if (text.size() <= options_.chars) {
+                    return text;
+                }
+            }
         }
-        std::string bytes(1, static_cast<char>(Protection::id));
-        bytes += protection_->protect(payload, associated(state->binding, context));
-        std::string text = detail::base64url_encode(bytes);
-        if (text.size() > limits::token_chars) {
-            throw failure{errc::limit_exceeded,
-                          detail::concat("a page token of ", text.size(), " characters; at most ",
-                                         limits::token_chars,
-                                         " are allowed, so use shorter sort values")};
-        }
-        return text;
+        throw failure{errc::limit_exceeded,
+                      detail::concat("a page token of ", text.size(), " characters; at most ",
+                                     options_.chars, " are allowed, so use shorter sort values")};
     }
 
     /// A cursor from a token that a client sent. What can be seen without the query is checked here
     /// (`errc::token_malformed`); the rest by the read that gets the cursor, before it asks any
     /// store: `errc::token_invalid` for one that was changed, or that belongs to another query,
-    /// order or context. No error says which, or echoes the contents.
+    /// order or context; `errc::token_expired` for a right one whose time is over. No error says
+    /// which, or echoes the contents.
     [[nodiscard]] cursor open(std::string_view token, std::string_view context = {}) const {
         if (token.size() > limits::token_chars) {
             throw failure{errc::token_malformed,
@@ -108,8 +125,12 @@ public:
     }
 
 private:
-    static constexpr unsigned backward_flag = 1;
-    static constexpr unsigned boundary_flag = 2;
+    [[nodiscard]] std::string sealed(std::string_view payload, const binding& bound,
+                                     std::string_view context) const {
+        std::string bytes(1, static_cast<char>(Protection::id));
+        bytes += protection_->protect(payload, associated(bound, context));
+        return detail::base64url_encode(bytes);
+    }
 
     static std::string associated(const binding& bound, std::string_view context) {
         std::string bytes;
@@ -131,20 +152,15 @@ private:
                 errc::token_invalid,
                 "the page token is not one of this query and caller; start from the first page"};
         }
-        byte_reader in{*payload};
-        const unsigned flags = in.byte();
-        const epoch at{in.varint()};
-        const std::string_view boundary = in.raw(in.remaining());
-        const bool has_boundary = (flags & boundary_flag) != 0;
-        if (!in.ok() || flags > (backward_flag | boundary_flag) ||
-            has_boundary == boundary.empty()) {
+        std::optional<cursor::state> state = detail::read_payload(*payload, expected);
+        if (!state) {
             throw failure{errc::token_malformed, "the page token's contents can not be read"};
         }
-        return {expected, (flags & backward_flag) != 0 ? scan::backward : scan::forward,
-                has_boundary ? std::optional<std::string>{boundary} : std::nullopt, at};
+        return *std::move(state);
     }
 
     std::shared_ptr<const Protection> protection_;
+    token_options options_;
 };
 
 /// XXH3 over everything that must match: finds accidents (a cut or damaged token, another query's),

@@ -18,9 +18,12 @@ namespace detail {
 inline constexpr std::string_view base64url_alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// How many characters so many bytes become.
+constexpr std::size_t base64url_size(std::size_t bytes) noexcept { return (bytes * 4 + 2) / 3; }
+
 inline std::string base64url_encode(std::string_view bytes) {
     std::string text;
-    text.reserve((bytes.size() * 4 + 2) / 3);
+    text.reserve(base64url_size(bytes.size()));
     std::uint32_t bits = 0;
     unsigned count = 0;
     for (const char c : bytes) {
