@@ -1,5 +1,6 @@
-# shardweave::json is adapters/json.hpp and what it needs. In this project and, after the installed
-# package is found, in a user's: it depends on what is on that machine, not on the one that installed.
+# Each adapter as a target, with what it needs: shardweave::json is adapters/json.hpp. In this project
+# and, after the installed package is found, in a user's: they depend on what is on that machine, not on
+# the one that installed.
 if(NOT TARGET nlohmann_json::nlohmann_json)
     find_package(nlohmann_json 3.11 QUIET GLOBAL)
 endif()
@@ -8,4 +9,37 @@ if(TARGET nlohmann_json::nlohmann_json AND NOT TARGET shardweave::json)
     set_property(
         TARGET shardweave::json PROPERTY INTERFACE_LINK_LIBRARIES shardweave::shardweave
                                          nlohmann_json::nlohmann_json)
+endif()
+
+# libsodium has no CMake package of its own; Conan's and vcpkg's targets are taken where they exist.
+if(NOT TARGET shardweave::sodium)
+    set(sodium "")
+    if(TARGET libsodium::libsodium)
+        set(sodium libsodium::libsodium)
+    elseif(TARGET unofficial-sodium::sodium)
+        set(sodium unofficial-sodium::sodium)
+    else()
+        find_package(PkgConfig QUIET)
+        if(PkgConfig_FOUND)
+            pkg_check_modules(PC_sodium QUIET libsodium)
+        endif()
+        find_path(sodium_INCLUDE_DIR sodium.h HINTS ${PC_sodium_INCLUDEDIR})
+        find_library(sodium_LIBRARY sodium HINTS ${PC_sodium_LIBDIR})
+        mark_as_advanced(sodium_INCLUDE_DIR sodium_LIBRARY)
+        if(sodium_INCLUDE_DIR AND sodium_LIBRARY)
+            set(sodium ${sodium_LIBRARY})
+        endif()
+    endif()
+    if(sodium)
+        add_library(shardweave::sodium INTERFACE IMPORTED GLOBAL)
+        set_property(
+            TARGET shardweave::sodium PROPERTY INTERFACE_LINK_LIBRARIES shardweave::shardweave
+                                               ${sodium})
+        if(NOT TARGET ${sodium})
+            set_property(
+                TARGET shardweave::sodium PROPERTY INTERFACE_INCLUDE_DIRECTORIES
+                                                   ${sodium_INCLUDE_DIR})
+        endif()
+    endif()
+    unset(sodium)
 endif()
