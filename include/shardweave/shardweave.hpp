@@ -38,19 +38,25 @@
 #include <shardweave/place/table_stamp.hpp>
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
+#include <shardweave/read/asking.hpp>
+#include <shardweave/read/attempts.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/fan_out.hpp>
 #include <shardweave/read/hints.hpp>
+#include <shardweave/read/item_traits.hpp>
 #include <shardweave/read/merge.hpp>
+#include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/order.hpp>
 #include <shardweave/read/page.hpp>
 #include <shardweave/read/position.hpp>
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/quota.hpp>
+#include <shardweave/read/reading.hpp>
 #include <shardweave/read/stats.hpp>
 #include <shardweave/read/stream.hpp>
 #include <shardweave/read/token.hpp>
+#include <shardweave/read/trouble.hpp>
 #include <shardweave/read/weave.hpp>
 #include <shardweave/version.hpp>
 

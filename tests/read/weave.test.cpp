@@ -99,7 +99,7 @@ sw::error broken(const std::string& shard) {
 
 /// Three sources and pages of three: asked for two rows each, at this chance of a second round.
 number_weave three(sw::on_failure mode = sw::on_failure::fail) {
-    return {numbers, sources(3), {.limit = 3, .on_failure = mode, .refill_chance = 1}};
+    return {numbers, sources(3), {.limit = 3, .on_failure = mode, .asking = {.refill_chance = 1}}};
 }
 
 std::optional<int> boundary(const number_weave& weave) {
@@ -147,7 +147,7 @@ TEST_CASE("the second round asks only who may hold more of the page, up to its l
 }
 
 TEST_CASE("a second round's limit is what the page lacks beyond the source's own rows", "[weave]") {
-    number_weave weave{numbers, sources(5), {.limit = 5, .refill_chance = 1}};
+    number_weave weave{numbers, sources(5), {.limit = 5, .asking = {.refill_chance = 1}}};
     CHECK(line(weave.next()) ==
           "ask 0 limit 2, ask 1 limit 2, ask 2 limit 2, ask 3 limit 2, ask 4 limit 2");
     weave.answer(0, more({1, 2}));
@@ -273,7 +273,7 @@ TEST_CASE("a full last page may have a page after it, which ends the read", "[we
 }
 
 TEST_CASE("the next page starts from what is buffered, and tops it up", "[weave]") {
-    number_weave weave{numbers, sources(4), {.limit = 4, .refill_chance = 1}};
+    number_weave weave{numbers, sources(4), {.limit = 4, .asking = {.refill_chance = 1}}};
     CHECK(line(weave.next()) == "ask 0 limit 2, ask 1 limit 2, ask 2 limit 2, ask 3 limit 2");
     weave.answer(0, more({1, 8}));
     weave.answer(1, more({2, 5}));
@@ -316,7 +316,7 @@ TEST_CASE("a page that is buffered already asks nothing", "[weave]") {
 }
 
 TEST_CASE("what pages took tells what the next ones ask", "[weave]") {
-    number_weave weave{numbers, sources(2), {.limit = 8, .refill_chance = 0.5}};
+    number_weave weave{numbers, sources(2), {.limit = 8, .asking = {.refill_chance = 0.5}}};
     const std::string even = line(weave.next());
     CHECK(even == "ask 0 limit 5, ask 1 limit 5");
     weave.answer(0, more({1, 2, 3, 4, 5}));
@@ -477,9 +477,10 @@ TEST_CASE("nobody is asked beyond the frontier of a source that failed", "[weave
     CHECK(weave.take_page() == ints{1, 2, 4});
 
     // Where the page's last row would be behind the frontier, too.
-    number_weave wide{numbers,
-                      sources(5),
-                      {.limit = 5, .on_failure = sw::on_failure::prefix, .refill_chance = 1}};
+    number_weave wide{
+        numbers,
+        sources(5),
+        {.limit = 5, .on_failure = sw::on_failure::prefix, .asking = {.refill_chance = 1}}};
     CHECK(line(wide.next()) ==
           "ask 0 limit 2, ask 1 limit 2, ask 2 limit 2, ask 3 limit 2, ask 4 limit 2");
     wide.answer(0, more({1, 2}));
@@ -497,7 +498,7 @@ TEST_CASE("nobody is asked beyond the frontier of a source that failed", "[weave
                       {.limit = 4,
                        .after = numbers.position_of(0),
                        .on_failure = sw::on_failure::prefix,
-                       .refill_chance = 1}};
+                       .asking = {.refill_chance = 1}}};
     CHECK(line(bare.next()) == "ask 0 after 0 limit 3, ask 1 after 0 limit 3");
     bare.answer(0, more({1, 2, 3}));
     bare.fail(1, broken("S1"));
@@ -743,7 +744,7 @@ TEST_CASE("a page takes two rounds at most, whatever the skew", "[weave]") {
             about,
             {.limit = limit,
              .after = resumed ? std::optional{numbers.position_of(start)} : std::nullopt,
-             .refill_chance = from.pick(std::vector{1.0, 0.1, 0.02})}};
+             .asking = {.refill_chance = from.pick(std::vector{1.0, 0.1, 0.02})}}};
         CAPTURE(round, count, rows, limit, stay, few);
         int expected = start + 1;
         std::size_t waiting = 0;

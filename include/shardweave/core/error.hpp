@@ -66,6 +66,17 @@ enum class errc {
     no_progress,
     /// A query callback threw. The nested exception is its own; the cursor is unchanged, so retry.
     shard_failed,
+    /// A store that can not be reached, and still can not after all retries. See that it is up.
+    unavailable,
+    /// A store that did not answer in time. Raise `attempt_options::timeout`, or see why it is
+    /// slow.
+    timed_out,
+    /// A store that refused work because of its load. Ask less of it, or give it more capacity.
+    throttled,
+    /// The read's deadline passed. The cursor is unchanged, so retry with more time.
+    deadline_exceeded,
+    /// The caller's stop token was stopped. The cursor is unchanged.
+    cancelled,
     /// A cursor of another query (keys, filter, or order). Start that query from its first page.
     cursor_mismatch,
 
@@ -101,6 +112,11 @@ enum class errc {
         case errc::unordered_source: return "unordered_source";
         case errc::no_progress: return "no_progress";
         case errc::shard_failed: return "shard_failed";
+        case errc::unavailable: return "unavailable";
+        case errc::timed_out: return "timed_out";
+        case errc::throttled: return "throttled";
+        case errc::deadline_exceeded: return "deadline_exceeded";
+        case errc::cancelled: return "cancelled";
         case errc::cursor_mismatch: return "cursor_mismatch";
         case errc::token_malformed: return "token_malformed";
         case errc::token_invalid: return "token_invalid";

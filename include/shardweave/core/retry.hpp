@@ -58,6 +58,8 @@ public:
         return deadline{detail::later(now, std::max(wait, std::chrono::nanoseconds{0}))};
     }
 
+    /// The last instant there is when it never comes.
+    [[nodiscard]] constexpr instant at() const noexcept { return at_; }
     [[nodiscard]] constexpr bool never() const noexcept { return at_ == instant::max(); }
     [[nodiscard]] constexpr bool passed(instant now) const noexcept {
         return !never() && now >= at_;

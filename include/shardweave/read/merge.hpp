@@ -82,6 +82,12 @@ public:
         changed(lane);
     }
 
+    /// The lane may have more rows after all.
+    void reopen(std::size_t lane) {
+        lanes_.lane(lane).finished = false;
+        changed(lane);
+    }
+
     /// Looks at the lanes anew, after some were fed, covered or finished. O(k), but O(log k) when
     /// only `top()` was.
     void settle() {

@@ -7,6 +7,7 @@
 #include <shardweave/core/bytes.hpp>
 #include <shardweave/core/detail/prefetch.hpp>
 #include <shardweave/core/hash.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/detail/order_key.hpp>
 #include <shardweave/read/detail/order_rules.hpp>
@@ -34,6 +35,8 @@ template <class Item, class... Components>
 class total_order {
     static constexpr std::size_t count = sizeof...(Components);
     static_assert(detail::order_rules<Item, Components...>::hold);
+    template <std::size_t I>
+    using component = std::tuple_element_t<I, std::tuple<Components...>>;
 
 public:
     using item_type = Item;
@@ -105,6 +108,15 @@ public:
         }
     }
 
+    /// Whether the first criterion is the item's `timed`, and which way forward walks then.
+    static constexpr bool timed = component<0>::is_timed;
+    static constexpr bool times_rise = component<0>::way == direction::ascending;
+    /// The time of an item or position. Requires `timed`.
+    template <class Any>
+    [[nodiscard]] item_time time_of(const Any& item) const {
+        return detail::as_item_time<typename component<0>::unit>(view<0>(item));
+    }
+
     /// The position as a person can read it in an error: `(1112911993, "e83c5163316f")`.
     [[nodiscard]] std::string text(const position_type& at) const {
         std::string text;
@@ -123,8 +135,6 @@ public:
     }
 
 private:
-    template <std::size_t I>
-    using component = std::tuple_element_t<I, std::tuple<Components...>>;
     template <std::size_t I>
     using traits = detail::component_traits<component<I>, Item>;
     template <std::size_t I>

@@ -5,17 +5,23 @@
 /// What a read is asked to be, and what a page of it is.
 
 #include <shardweave/core/error.hpp>
+#include <shardweave/core/retry.hpp>
 #include <shardweave/place/time_range.hpp>
+#include <shardweave/read/asking.hpp>
+#include <shardweave/read/attempts.hpp>
 #include <shardweave/read/cursor.hpp>
+#include <shardweave/read/item_traits.hpp>
+#include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/stats.hpp>
-#include <shardweave/read/weave.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <ranges>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +64,14 @@ private:
     std::vector<std::string> keys_;
 };
 
+/// Where new rows come in a list.
+enum class growth : std::uint8_t {
+    anywhere,
+    /// Before all others, as in a list that is newest first and to which nothing older is added: a
+    /// source that had no more rows is not asked again on later pages.
+    in_front,
+};
+
 /// How a fan-out reads.
 template <class Item>
 struct fan_out_options {
@@ -67,6 +81,11 @@ struct fan_out_options {
     shardweave::grouping grouping = shardweave::grouping::per_partition_key;
     shardweave::on_failure on_failure = shardweave::on_failure::fail;
     item_traits<Item> items{};
+    shardweave::asking asking{};
+    shardweave::growth growth = shardweave::growth::anywhere;
+    attempt_options attempts{};
+    /// What retries and hedges may cost; nothing: budgets of the fan-out's own.
+    std::shared_ptr<attempt_budgets> budgets{};
 };
 
 /// What a page is asked to be.
@@ -77,9 +96,27 @@ struct page_options {
     std::optional<cursor> from{};
     /// Handed to the callback as it is, and bound to the cursors.
     std::string filter{};
-    /// The times to read, of keys that are split by time: only the windows that may have some are
-    /// asked, and rows of other times are not left out. It may move between pages.
+    /// The times to read. An order that is `timed` leaves out rows of other times; with any other,
+    /// only keys that are split by time heed it: windows of other times are not asked. It may move
+    /// between pages.
     time_range within{};
+    /// For a `timed` order: nothing later is shown, on this page and those that follow it. Their
+    /// cursors keep it. It does not hide rows of earlier times that are added later.
+    std::optional<item_time> as_of{};
+    read_budget budget{};
+    /// When the page is no longer wanted: it fails with `errc::deadline_exceeded`, or ends early as
+    /// `on_failure` says.
+    shardweave::deadline deadline{};
+    /// Stopped, the page fails with `errc::cancelled`.
+    std::stop_token stop{};
+};
+
+/// What a stream reads before it is asked for.
+enum class prefetch : std::uint8_t {
+    nothing,
+    /// The next chunk's first round, while the chunk before it is used. Needs a concurrency of 2 or
+    /// more; the memory's bound stays the same.
+    next_round,
 };
 
 /// What a stream is asked to be.
@@ -90,6 +127,11 @@ struct stream_options {
     std::string filter{};
     /// As of a page.
     time_range within{};
+    std::optional<item_time> as_of{};
+    /// Of the whole stream.
+    shardweave::deadline deadline{};
+    std::stop_token stop{};
+    shardweave::prefetch prefetch = shardweave::prefetch::nothing;
 };
 
 /// One page.
@@ -102,12 +144,18 @@ struct read_page {
     std::optional<cursor> next;
     /// Goes back, likewise. Nothing for the first page.
     std::optional<cursor> previous;
-    /// The sources that failed, with `on_failure::prefix`: then the page ends before the first row
-    /// that they could have had, and `next` (backward: `previous`) tries them again.
+    /// The sources that failed. With `on_failure::prefix`, the page ends before the first row that
+    /// they could have had, and `next` (backward: `previous`) tries them again; with `skip`, it is
+    /// without them.
     std::vector<error> failures;
+    /// Why there are no more items.
+    page_end ended = page_end::full;
     read_stats stats;
 
-    [[nodiscard]] bool complete() const noexcept { return failures.empty(); }
+    /// False when sources failed, or the budget was spent.
+    [[nodiscard]] bool complete() const noexcept {
+        return failures.empty() && ended != page_end::budget;
+    }
 };
 
 }  // namespace v1

@@ -4,12 +4,15 @@
 
 /// The one question that the library asks of a store, and its answer.
 
+#include <shardweave/core/retry.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/time_range.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +47,14 @@ struct shard_query {
     /// empty.
     std::string_view cursor;
     /// Of the routing table in use; for stores that refuse stale routes.
-    shardweave::epoch epoch;
+    shardweave::epoch epoch{};
+    /// The times of interest, for orders that are `timed`. A store may answer with others.
+    time_range within{};
+    /// Stopped when nobody waits for the answer any more. A read does not return before its
+    /// callbacks do, so one that heeds this, or the deadline, lets go of a slow store in time.
+    std::stop_token stop{};
+    /// When nobody waits any more.
+    shardweave::deadline deadline{};
 };
 
 /// A query callback's answer.
@@ -56,6 +66,9 @@ struct shard_page {
     bool more = false;
     /// Where the store would go on, for stores with opaque cursors; handed back in the next query.
     std::string cursor{};
+    /// The last row that the store looked at, where a filter dropped it: of the item, only what the
+    /// order compares. Lets a read get on through rows that do not match.
+    std::optional<Item> scanned{};
 };
 
 /// One ordered stream of a fan-out: a partition key, or all partition keys of one shard.

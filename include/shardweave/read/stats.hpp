@@ -27,6 +27,10 @@ struct read_stats {
     std::size_t duplicates = 0;
     /// Items that were marked as deleted, and not handed out.
     std::size_t deleted = 0;
+    /// Attempts after the first at one query, not counted as requests.
+    std::size_t retries = 0;
+    /// Attempts beside a slow one, likewise.
+    std::size_t hedges = 0;
 
     /// One read after another. The shards are the most that either asked.
     friend constexpr read_stats operator+(const read_stats& a, const read_stats& b) noexcept {
@@ -36,7 +40,9 @@ struct read_stats {
                 a.rounds + b.rounds,
                 std::max(a.shards_contacted, b.shards_contacted),
                 a.duplicates + b.duplicates,
-                a.deleted + b.deleted};
+                a.deleted + b.deleted,
+                a.retries + b.retries,
+                a.hedges + b.hedges};
     }
 };
 

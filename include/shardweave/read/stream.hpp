@@ -8,6 +8,9 @@
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/cursor.hpp>
 #include <shardweave/read/detail/drive.hpp>
+#include <shardweave/read/detail/try_call.hpp>
+#include <shardweave/read/detail/worker_crew.hpp>
+#include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/page.hpp>
 #include <shardweave/read/stats.hpp>
 
@@ -56,7 +59,7 @@ public:
 
     /// Reads the first chunk. After an iteration that threw, reads on from where it stood.
     [[nodiscard]] iterator begin() {
-        if (!machine_) {
+        if (!reading_) {
             load();
         }
         return iterator{*this};
@@ -64,17 +67,41 @@ public:
     [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
     /// What the stream cost so far.
-    [[nodiscard]] read_stats stats() const noexcept { return total_; }
+    [[nodiscard]] read_stats stats() const {
+        if (!reading_) {
+            return before_;
+        }
+        read_stats so_far = before_ + reading_->stats();
+        so_far.retries += calls_->counted().retries;
+        so_far.hedges += calls_->counted().hedges;
+        return so_far;
+    }
+
+    /// With `on_failure::skip`: the sources that failed so far, as often as they did.
+    [[nodiscard]] const std::vector<error>& failures() const noexcept { return skipped_; }
 
 private:
     friend FanOut;
-    using position_type = typename FanOut::position_type;
+    using reading_type = typename FanOut::reading_type;
+    using calls_type = detail::calls_of<reading_type, typename FanOut::query_type>;
 
     item_stream(const FanOut& reader, const key_set& keys, const stream_options& with)
-        : reader_(&reader), keys_(keys), filter_(with.filter), within_(with.within),
-          chunk_size_(with.chunk), at_(reader.resolve(with.from, reader.bind(keys, with.filter))) {
-        if (chunk_size_ == 0) {
+        : reader_(&reader), keys_(keys), prefetch_(with.prefetch),
+          limits_{with.deadline, with.stop} {
+        with_.limit = with.chunk;
+        with_.filter = with.filter;
+        with_.within = with.within;
+        with_.as_of = with.as_of;
+        with_.from = with.from;
+        at_ = reader.resolve(keys_, with_);
+        with_.from.reset();
+        if (with.chunk == 0) {
             throw failure{errc::invalid_options, "a stream with chunks of 0 items; use 1 or more"};
+        }
+        if (with.prefetch != prefetch::nothing && reader.options_.concurrency == 1) {
+            throw failure{errc::invalid_options,
+                          "a stream can not prefetch on the calling thread; use a concurrency of 2 "
+                          "or more"};
         }
     }
 
@@ -89,51 +116,86 @@ private:
         chunk_.clear();
         index_ = 0;
         try {
-            while (chunk_.empty() && (!machine_ || machine_->may_have_more())) {
-                load_chunk();
+            while (chunk_.empty() && (!reading_ || reading_->may_have_more())) {
+                if (!load_chunk()) {
+                    break;
+                }
+            }
+            if (!chunk_.empty()) {
+                read_ahead();
             }
         } catch (...) {
             // Kept, it would look like the end to who iterates again.
-            if (machine_) {
-                total_ = before_ + machine_->stats();
-                machine_.reset();
-            }
+            forget();
             throw;
         }
     }
 
-    void load_chunk() {
+    /// False when only sources are left that keep failing.
+    bool load_chunk() {
         if (!failures_.empty()) {
             throw failure{std::exchange(failures_, {}).front()};
         }
-        const auto table = reader_->router_->pin();
-        if (!machine_ || machine_->epoch() != table->epoch()) {
+        auto table = reader_->router_->pin();
+        if (reading_ && reading_->epoch() != table->epoch()) {
             // The boundary is the truth: what was buffered from places that may have moved is not.
-            machine_.emplace(reader_->make(*table, keys_, at_, chunk_size_, filter_, within_));
-            before_ = total_;
-        } else {
-            machine_->turn(chunk_size_);
+            forget();
         }
-        detail::drive(*machine_, reader_->query_, reader_->options_.concurrency, crew_);
-        at_.after = machine_->boundary();
-        failures_ = machine_->failures();
-        chunk_ = machine_->take_page();
-        total_ = before_ + machine_->stats();
+        if (!reading_) {
+            reading_.emplace(reader_->order_, reader_->options_, std::move(table), keys_, with_,
+                             at_);
+            calls_.emplace(reader_->query_, reader_->options_.concurrency, crew_,
+                           reader_->options_.attempts, *reader_->options_.budgets);
+            calls_->limit(limits_);
+        } else if (!std::exchange(turned_, false)) {
+            reading_->turn();
+        }
+        detail::drive(*reading_, *calls_);
+        at_.after = reading_->boundary();
+        at_.state.hints = {};
+        chunk_ = reading_->take_items();
+        const bool skips = reader_->options_.on_failure == on_failure::skip;
+        auto& failed = skips ? skipped_ : failures_;
+        failed.insert(failed.end(), reading_->failures().begin(), reading_->failures().end());
+        return !(skips && chunk_.empty() && !reading_->failures().empty());
+    }
+
+    /// Sends the next chunk's first queries.
+    void read_ahead() {
+        if (prefetch_ == prefetch::nothing || !failures_.empty() || !reading_->may_have_more()) {
+            return;
+        }
+        reading_->turn();
+        turned_ = true;
+        detail::ask(*reading_, *calls_);
+        calls_->start();
+    }
+
+    void forget() {
+        if (reading_) {
+            before_ = stats();
+            calls_.reset();  // waits for what is under way, which refers to the reading
+            reading_.reset();
+            turned_ = false;
+        }
     }
 
     const FanOut* reader_;
     key_set keys_;
-    std::string filter_;
-    time_range within_;
-    std::size_t chunk_size_;
-    typename FanOut::start at_;
+    page_options with_;
+    shardweave::prefetch prefetch_;
+    detail::call_limits limits_;
+    typename reading_type::start at_;
     detail::worker_crew crew_;
-    std::optional<typename FanOut::machine> machine_;
+    std::optional<reading_type> reading_;
+    std::optional<calls_type> calls_;
+    /// The reading has begun its next page already.
+    bool turned_ = false;
     std::vector<item_type> chunk_;
     std::size_t index_ = 0;
     std::vector<error> failures_;
+    std::vector<error> skipped_;
     read_stats before_;
-    read_stats total_;
 };
 
 }  // namespace v1

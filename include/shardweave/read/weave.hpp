@@ -6,18 +6,22 @@
 
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
+#include <shardweave/read/asking.hpp>
 #include <shardweave/read/detail/rounds.hpp>
 #include <shardweave/read/detail/shares.hpp>
+#include <shardweave/read/detail/source_state.hpp>
+#include <shardweave/read/hints.hpp>
+#include <shardweave/read/item_traits.hpp>
 #include <shardweave/read/merge.hpp>
+#include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/query.hpp>
-#include <shardweave/read/quota.hpp>
 #include <shardweave/read/stats.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,26 +29,6 @@
 
 namespace shardweave {
 inline namespace v1 {
-
-/// What to do when a source fails.
-enum class on_failure : std::uint8_t {
-    /// Hand out nothing.
-    fail,
-    /// Hand out what is certain before the failed source's frontier, and name the gap. The cursor
-    /// resumes there.
-    prefix,
-};
-
-/// How items seen twice (a migration's copies) and deleted ones are told. Both may be empty.
-template <class Item>
-struct item_traits {
-    /// Of two copies, the one with the higher revision is the item; without it, or when equal, the
-    /// one from the newer scheme. Schemes that share partition keys can be told apart only when the
-    /// newer one has a multiple of the buckets; give a revision for any other.
-    std::function<std::uint64_t(const Item&)> revision{};
-    /// True for a tombstone: it hides its copies, and is not handed out itself.
-    std::function<bool(const Item&)> deleted{};
-};
 
 /// One paged read over many sources. Give it the sources and a start; then do what `next` says
 /// until it says `finished`, and take the page. `turn` goes on to the page after it, keeping what
@@ -71,17 +55,32 @@ public:
         shardweave::epoch epoch{};
         shardweave::on_failure on_failure = shardweave::on_failure::fail;
         item_traits<Item> items{};
-        double refill_chance = standard_refill_chance;
+        shardweave::asking asking{};
+        read_budget budget{};
+        /// For orders by time: rows of other times are left out.
+        time_range within{};
     };
 
     /// `order` is referred to, and must outlive the machine. Sources that come first win ties.
     weave(const Order& order, std::vector<source> sources, options with)
         : options_(std::move(with)), shares_(sources, options_.limit),
-          rounds_(order, options_.way, std::move(sources), std::move(options_.filter),
-                  options_.epoch),
+          rounds_(order, std::move(sources),
+                  {options_.way, std::move(options_.filter), options_.epoch, options_.within,
+                   options_.budget}),
           boundary_(options_.after) {
         if (boundary_) {
             rounds_.start_after(*boundary_);
+        }
+    }
+
+    /// Takes up what the page before saw of the same sources, by number. Before the first `next`.
+    /// Its marks of ended sources are taken only where nothing can be added behind the boundary.
+    void resume(const std::vector<cursor_hints::one>& hints, bool ended_stay) {
+        for (std::size_t i = 0; i != hints.size(); ++i) {
+            rounds_.sources()[i].resume(hints[i].cursor);
+            if (hints[i].ended && ended_stay) {
+                rounds_.merged().finish(i);
+            }
         }
     }
 
@@ -93,14 +92,15 @@ public:
         auto requests = rounds_.follow_up();
         if (!rounds_.outstanding() && !std::exchange(topped_up_, true)) {
             requests = rounds_.top_up([this](std::size_t source) {
-                return shares_.quota_of(source, options_.limit, options_.refill_chance);
+                return shares_.quota_of(source, options_.limit, options_.asking);
             });
         }
         while (!rounds_.outstanding()) {
-            if (drain()) {
+            if (drain() || rounds_.spent()) {
+                finish();
                 return action::finished();
             }
-            requests = rounds_.refill(options_.limit - page_.size());
+            requests = rounds_.refill(options_.limit - page_.size(), options_.asking.buffered_rows);
         }
         return action::ask(std::move(requests));
     }
@@ -116,6 +116,11 @@ public:
     void fail(std::size_t from, error why) {
         rounds_.take_back();
         give_up(from, std::move(why));
+    }
+    /// The same, of a failure that ends the read, whatever `on_failure` says.
+    void doom(std::size_t from, error why) {
+        options_.on_failure = on_failure::fail;
+        fail(from, std::move(why));
     }
 
     /// Tells that a request was never sent, because the read is doomed.
@@ -135,19 +140,44 @@ public:
 
     /// False when the page was certainly the last one.
     [[nodiscard]] bool may_have_more() const noexcept { return rounds_.may_have_more(); }
+    /// Why the finished page ends where it does.
+    [[nodiscard]] page_end ended() const noexcept { return ended_; }
 
-    /// The sources that failed, with `on_failure::prefix`.
+    /// The sources that failed on this page, with `on_failure::prefix` and `skip`.
     [[nodiscard]] const std::vector<error>& failures() const noexcept { return failures_; }
 
     /// Starts the next page, of `limit` items. Call it after `finished` and `take_page`, when
-    /// `may_have_more` and nothing failed.
+    /// `may_have_more`. Sources that were skipped are asked again, from here on.
     void turn(std::size_t limit) {
         shares_.turn();
         options_.limit = limit;
         topped_up_ = false;
+        failures_.clear();
+        rounds_.come_back(boundary_);
+    }
+
+    /// What a later read from the boundary may take up, of each source.
+    [[nodiscard]] std::vector<cursor_hints::one> hints() const {
+        std::vector<cursor_hints::one> each;
+        const auto& merged = rounds_.merged();
+        for (std::size_t i = 0; i != rounds_.sources().size(); ++i) {
+            const auto& at = rounds_.sources()[i];
+            each.push_back({at.settled(), at.standing == detail::standing::asked &&
+                                              merged.finished(i) && merged.buffered(i) == 0});
+        }
+        return each;
+    }
+    /// The part of the recent pages that came from sources of this rank.
+    [[nodiscard]] double share_of(std::uint32_t rank) const {
+        return shares_.part_of(
+            [&](std::size_t i) { return rounds_.sources()[i].about.rank == rank; });
     }
 
     [[nodiscard]] shardweave::epoch epoch() const noexcept { return options_.epoch; }
+    [[nodiscard]] std::size_t sources() const noexcept { return rounds_.sources().size(); }
+    [[nodiscard]] const source& about(std::size_t number) const noexcept {
+        return rounds_.sources()[number].about;
+    }
     /// Of all pages so far.
     [[nodiscard]] const read_stats& stats() const noexcept { return rounds_.stats(); }
 
@@ -169,14 +199,39 @@ private:
             }
             consume(merged);
         }
+        return true;
+    }
+
+    /// Says how the page ended, and where.
+    void finish() {
+        merge<Item, Order>& merged = rounds_.merged();
+        const bool full = page_.size() == options_.limit;
+        const bool at_wall =
+            !full && merged.lanes() != 0 && merged.state(merged.top()) == head::wall;
+        ended_ = full              ? page_end::full
+                 : !at_wall        ? page_end::end
+                 : rounds_.spent() ? page_end::budget
+                                   : page_end::gap;
         if (!page_.empty()) {
-            const position_type last = merged.order().position_of(page_.back());
-            if (!boundary_ || merged.compare(*boundary_, last) < 0) {
-                boundary_ = last;
-            }
+            reach(merged.order().position_of(page_.back()));
+        }
+        if (at_wall && merged.covered(merged.top())) {
+            // All up to the nearest wall is known, and was handed out.
+            reach(*merged.covered(merged.top()));
         }
         rounds_.stats().rows_returned += page_.size();
-        return true;
+        if (boundary_) {
+            for (auto& each : rounds_.sources()) {
+                each.settle(
+                    [&](const position_type& end) { return merged.compare(end, *boundary_) <= 0; });
+            }
+        }
+    }
+
+    void reach(const position_type& at) {
+        if (!boundary_ || rounds_.merged().compare(*boundary_, at) < 0) {
+            boundary_ = at;
+        }
     }
 
     /// Takes items that are certain, each once however often it is there.
@@ -211,10 +266,11 @@ private:
     }
 
     void give_up(std::size_t from, error why) {
-        rounds_.give_up(from);
         const bool dooms = !doomed_ && (options_.on_failure == on_failure::fail ||
                                         why.code == errc::unordered_source);
         doomed_ = doomed_ || dooms;
+        rounds_.give_up(from, options_.on_failure == on_failure::skip ? detail::standing::skipped
+                                                                      : detail::standing::stuck);
         failures_.insert(dooms ? failures_.begin() : failures_.end(), std::move(why));
     }
 
@@ -233,6 +289,7 @@ private:
     std::vector<Item> page_;
     std::optional<position_type> boundary_;
     std::vector<error> failures_;
+    page_end ended_ = page_end::full;
     bool topped_up_ = false;
     bool doomed_ = false;
 };

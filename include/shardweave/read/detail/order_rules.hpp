@@ -4,6 +4,7 @@
 
 /// What makes criteria an order that can be paged by.
 
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/detail/order_key.hpp>
 #include <shardweave/read/detail/projection.hpp>
@@ -15,6 +16,9 @@
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
+
+template <class T>
+constexpr bool counts_time = std::is_integral_v<T> || std::is_convertible_v<T, item_time>;
 
 /// Looked at when an order is made: what breaks a rule does not compile, and is told why.
 template <class Item, class... Components>
@@ -43,6 +47,23 @@ struct order_rules {
         (order_key<typename component_traits<Components, Item>::value>::supported && ...),
         "shardweave: an order compares integers, enums, float, double, text, std::array of "
         "bytes, and std::chrono durations and time points, or optionals of them");
+
+    template <class Component>
+    static constexpr bool misplaced =
+        Component::is_timed &&
+        !std::is_same_v<Component, std::tuple_element_t<0, std::tuple<Components...>>>;
+    static_assert((!misplaced<Components> && ...),
+                  "shardweave: timed(...) must be the first criterion: only what is sorted by time "
+                  "can be read one window after another");
+    static_assert(
+        ((!Components::is_timed ||
+          counts_time<typename component_traits<Components, Item>::value>) &&
+         ...),
+        "shardweave: timed(...) takes a std::chrono::sys_time, or a whole number with its "
+        "unit, as in timed<std::chrono::seconds>(...)");
+    static_assert(((!Components::is_timed || !component_traits<Components, Item>::is_optional) &&
+                   ...),
+                  "shardweave: timed(...) must always have a value");
 
     static constexpr bool hold = true;
 };

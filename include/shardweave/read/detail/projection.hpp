@@ -4,9 +4,11 @@
 
 /// What projections tell about the items that they take and the values that they give.
 
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/criterion.hpp>
 #include <shardweave/read/detail/order_key.hpp>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -72,6 +74,17 @@ using component_value =
     std::conditional_t<component_traits<Component, Item>::is_optional,
                        std::optional<owned_key<typename component_traits<Component, Item>::value>>,
                        owned_key<typename component_traits<Component, Item>::value>>;
+
+/// A first criterion's value as a time.
+template <class Unit, class Value>
+[[nodiscard]] constexpr item_time as_item_time(const Value& value) {
+    if constexpr (std::is_integral_v<Value>) {
+        using count = std::chrono::duration<Value, typename Unit::period>;
+        return item_time{std::chrono::sys_time<count>{count{value}}};
+    } else {
+        return item_time{value};
+    }
+}
 
 }  // namespace detail
 }  // namespace v1

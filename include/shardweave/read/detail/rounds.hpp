@@ -4,11 +4,14 @@
 
 /// The asking half of a weave: which queries a page needs, and what their answers mean.
 
-#include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/types.hpp>
+#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
-#include <shardweave/read/detail/progress.hpp>
+#include <shardweave/read/asking.hpp>
+#include <shardweave/read/detail/answers.hpp>
+#include <shardweave/read/detail/purse.hpp>
+#include <shardweave/read/detail/source_state.hpp>
 #include <shardweave/read/merge.hpp>
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/stats.hpp>
@@ -26,6 +29,15 @@ namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
+/// What all queries of a read have in common.
+struct asked {
+    scan way = scan::forward;
+    std::string filter{};
+    shardweave::epoch epoch{};
+    time_range within{};
+    read_budget budget{};
+};
+
 /// Asks sources in rounds, and feeds the answers to a merge. A short answer is followed up at once;
 /// a new round starts when nothing is outstanding.
 template <class Item, class Order>
@@ -34,10 +46,11 @@ public:
     using position_type = typename Order::position_type;
     using request = typename weave_action<position_type>::request;
     using requests = std::vector<request>;
+    using state = source_state<position_type>;
 
-    rounds(const Order& order, scan way, std::vector<source> sources, std::string filter, epoch at)
-        : merge_(order, way, sources.size()), sources_(sources.size()), filter_(std::move(filter)),
-          way_(way), epoch_(at) {
+    rounds(const Order& order, std::vector<source> sources, asked common)
+        : merge_(order, common.way, sources.size()), sources_(sources.size()),
+          common_(std::move(common)), purse_(common_.budget) {
         for (std::size_t i = 0; i != sources.size(); ++i) {
             sources_[i].about = std::move(sources[i]);
         }
@@ -60,26 +73,25 @@ public:
     /// Tops every source up to its quota, `quota_of(source)`.
     template <class QuotaOf>
     [[nodiscard]] requests top_up(const QuotaOf& quota_of) {
-        requests round;
-        const std::size_t depth = stats_.rounds + 1;
+        round_.clear();
         for (std::size_t i = 0; i != sources_.size(); ++i) {
             const std::size_t waiting = merge_.buffered(i);
             if (const std::size_t quota = open(i) ? quota_of(i) : 0; waiting < quota) {
-                sources_[i].wanted = quota - waiting;
-                sources_[i].until.reset();
-                round.push_back(ask(i, depth));
+                want(i, quota - waiting, std::nullopt, stats_.rounds + 1);
             }
         }
-        return round;
+        return send();
     }
 
     /// Asks the sources that may hold more of the next `need` items than they gave: those whose
     /// last known position is before the last of these items, up to there.
-    [[nodiscard]] requests refill(std::size_t need) {
-        requests round;
+    [[nodiscard]] requests refill(std::size_t need, std::size_t buffered_rows) {
+        round_.clear();
         const std::size_t depth = stats_.rounds + 1;
         std::optional<position_type> bound = merge_.nth_waiting(need);
+        std::size_t waiting = 0;
         for (std::size_t i = 0; i != sources_.size(); ++i) {
+            waiting += merge_.buffered(i);
             // Nothing beyond the frontier of a source that failed will be handed out.
             if (stuck(i) && (!bound || merge_.compare(*merge_.covered(i), *bound) < 0)) {
                 bound = merge_.covered(i);
@@ -87,23 +99,28 @@ public:
         }
         for (std::size_t i = 0; i != sources_.size(); ++i) {
             if (open(i) && !(bound && known_up_to(i, *bound))) {
-                sources_[i].wanted = need - std::min(need - 1, merge_.buffered(i));
-                sources_[i].until = bound;
-                round.push_back(ask(i, depth));
+                want(i, need - std::min(need - 1, merge_.buffered(i)), bound, depth);
             }
         }
-        return round;
+        // What is in memory already leaves less room for the rest.
+        const std::size_t room = buffered_rows - std::min(buffered_rows, waiting);
+        for (const std::size_t i : round_) {
+            sources_[i].wanted =
+                std::min(sources_[i].wanted, std::max<std::size_t>(room / round_.size(), 1));
+        }
+        return send();
     }
 
     /// Follows up the answers that were short.
     [[nodiscard]] requests follow_up() {
-        requests round;
+        round_.clear();
         for (std::size_t i = 0; i != sources_.size(); ++i) {
             if (std::exchange(sources_[i].unfinished, false)) {
-                round.push_back(ask(i, sources_[i].depth + 1));
+                ++sources_[i].depth;
+                round_.push_back(i);
             }
         }
-        return round;
+        return send();
     }
 
     /// What an answer means for its source. Returns an error when it breaks the source's promises:
@@ -112,21 +129,28 @@ public:
         state& at = sources_[from];
         --outstanding_;
         stats_.rows_examined += page.items.size();
-        drop_known(from, page.items);
+        const other_times others =
+            drop_other_times(merge_, from, common_.way, common_.within, page.items);
+        drop_known(merge_, from, page.items);
         const std::size_t rows = page.items.size();
         if (const auto bad = merge_.feed(from, std::move(page.items))) {
-            return unordered(from, page.items, *bad);  // nothing was taken: the rows can be named
+            // Nothing was taken: the rows can be named.
+            return unordered(merge_, from, at.about, page.items, *bad);
         }
+        const bool moved = looked_at(merge_, from, page.scanned) || rows != 0 || others.before;
         at.wanted -= std::min(rows, at.wanted);
-        if (at.until && known_up_to(from, *at.until)) {
+        at.gave(page.more ? page.cursor : std::string{}, moved, merge_.covered(from));
+        if (others.beyond) {
+            merge_.finish(from);
+        } else if (at.until && known_up_to(from, *at.until)) {
             // Complete up to the bound, by rows at or beyond it; of what comes after, nothing is
             // said.
         } else if (page.more) {
-            if (rows != 0) {
+            if (moved) {
                 at.progress.advanced();
             } else if (!at.progress.idle(at.cursor, page.cursor)) {
                 return blame(
-                    from, errc::no_progress,
+                    at.about, errc::no_progress,
                     "it keeps answering that there is more, without a row or a new cursor; "
                     "honour `after` (or `cursor`), and set `more` to false at the end");
             }
@@ -140,9 +164,28 @@ public:
         return {};
     }
 
-    /// A request whose answer never comes. `give_up` is the source's end for this read.
+    /// A request whose answer never comes. `give_up` is the source's end for this page.
     void take_back() noexcept { --outstanding_; }
-    void give_up(std::size_t from) noexcept { sources_[from].failed = true; }
+    void give_up(std::size_t from, standing as) {
+        sources_[from].standing = as;
+        sources_[from].unfinished = false;
+        if (as == standing::skipped && !merge_.finished(from)) {
+            merge_.finish(from);
+        }
+    }
+    /// Asks again, from here on, those that the page went on without.
+    void come_back(const std::optional<position_type>& boundary) {
+        for (std::size_t i = 0; i != sources_.size(); ++i) {
+            if (sources_[i].standing == standing::skipped) {
+                sources_[i].standing = standing::asked;
+                sources_[i].cursor.clear();
+                merge_.reopen(i);
+                if (boundary) {
+                    merge_.cover(i, *boundary);
+                }
+            }
+        }
+    }
 
     /// Whether waiting for this wall to move is in vain, because a source that failed stands no
     /// further.
@@ -158,7 +201,8 @@ public:
     /// False when every source is at its end, and nothing is buffered.
     [[nodiscard]] bool may_have_more() const noexcept {
         for (std::size_t i = 0; i != sources_.size(); ++i) {
-            if (merge_.buffered(i) != 0 || !merge_.finished(i)) {
+            if (merge_.buffered(i) != 0 || !merge_.finished(i) ||
+                sources_[i].standing == standing::skipped) {
                 return true;
             }
         }
@@ -166,87 +210,79 @@ public:
     }
 
     [[nodiscard]] bool outstanding() const noexcept { return outstanding_ != 0; }
+    /// The budget would not pay for what is to be asked next.
+    [[nodiscard]] bool spent() const noexcept { return purse_.spent(); }
     [[nodiscard]] merge<Item, Order>& merged() noexcept { return merge_; }
     [[nodiscard]] const merge<Item, Order>& merged() const noexcept { return merge_; }
+    [[nodiscard]] std::vector<state>& sources() noexcept { return sources_; }
+    [[nodiscard]] const std::vector<state>& sources() const noexcept { return sources_; }
     [[nodiscard]] read_stats& stats() noexcept { return stats_; }
     [[nodiscard]] const read_stats& stats() const noexcept { return stats_; }
-    [[nodiscard]] epoch table_epoch() const noexcept { return epoch_; }
+    [[nodiscard]] const asked& common() const noexcept { return common_; }
 
 private:
-    struct state {
-        source about;
-        /// Rows that the current ask still lacks, and its bound.
-        std::size_t wanted = 0;
-        std::optional<position_type> until;
-        /// The store's own, from its last answer.
-        std::string cursor;
-        /// How many queries had to come one after another, its last one included.
-        std::size_t depth = 0;
-        /// Its last answer was short.
-        bool unfinished = false;
-        bool failed = false;
-        progress_watch progress;
-    };
-
     [[nodiscard]] bool open(std::size_t i) const noexcept {
-        return !merge_.finished(i) && !sources_[i].failed;
+        return !merge_.finished(i) && sources_[i].standing == standing::asked;
     }
     [[nodiscard]] bool stuck(std::size_t i) const noexcept {
-        return !merge_.finished(i) && sources_[i].failed;
+        return !merge_.finished(i) && sources_[i].standing == standing::stuck;
     }
     [[nodiscard]] bool known_up_to(std::size_t i, const position_type& to) const {
         return merge_.covered(i) && merge_.compare(*merge_.covered(i), to) >= 0;
     }
 
-    [[nodiscard]] request ask(std::size_t number, std::size_t depth) {
+    void want(std::size_t i, std::size_t rows, const std::optional<position_type>& until,
+              std::size_t depth) {
+        sources_[i].wanted = rows;
+        sources_[i].until = until;
+        sources_[i].depth = depth;
+        round_.push_back(i);
+    }
+
+    /// The queries of `round_`, as far as the budget pays for them: all, or none.
+    [[nodiscard]] requests send() {
+        requests round;
+        const std::size_t most = round_.empty() ? 0 : purse_.rows_each(round_.size());
+        for (const std::size_t i : round_) {
+            if (most != 0) {
+                sources_[i].wanted = std::min(sources_[i].wanted, most);
+                purse_.pay(sources_[i].wanted);
+                round.push_back(ask(i));
+            }
+        }
+        return round;
+    }
+
+    [[nodiscard]] request ask(std::size_t number) {
         state& at = sources_[number];
-        at.depth = depth;
         ++outstanding_;
         ++stats_.requests;
-        stats_.rounds = std::max(stats_.rounds, depth);
+        stats_.rounds = std::max(stats_.rounds, at.depth);
         contacted_.insert(at.about.shard);
         stats_.shards_contacted = contacted_.size();
-        return {number,
-                {at.about.shard, at.about.partition_keys, merge_.covered(number), at.until,
-                 at.wanted, way_, filter_, at.cursor, epoch_}};
-    }
-
-    /// A store that resumes a little early repeats rows that are known; they are not news.
-    void drop_known(std::size_t from, std::vector<Item>& rows) const {
-        if (const auto& covered = merge_.covered(from)) {
-            rows.erase(rows.begin(), std::ranges::find_if(rows, [&](const Item& row) {
-                           return merge_.compare(row, *covered) > 0;
-                       }));
-        }
-    }
-
-    [[nodiscard]] error blame(std::size_t from, errc code, std::string detail) const {
-        const source& about = sources_[from].about;
-        return {code, about.shard, about.partition_keys.empty() ? "" : about.partition_keys.front(),
-                std::move(detail)};
-    }
-
-    [[nodiscard]] error unordered(std::size_t from, const std::vector<Item>& rows,
-                                  std::size_t bad) const {
-        const Order& order = merge_.order();
-        const position_type before =
-            bad == 0 ? *merge_.covered(from) : order.position_of(rows[bad - 1]);
-        return blame(
-            from, errc::unordered_source,
-            concat("a row at ", order.text(order.position_of(rows[bad])), " came after one at ",
-                   order.text(before),
-                   "; make the store sort by exactly the order's criteria, text as unsigned "
-                   "bytes, walking the way that the query says"));
+        request made{number, {}};
+        made.query.shard = at.about.shard;
+        made.query.partition_keys = at.about.partition_keys;
+        made.query.after = merge_.covered(number);
+        made.query.until = at.until;
+        made.query.limit = at.wanted;
+        made.query.way = common_.way;
+        made.query.filter = common_.filter;
+        made.query.cursor = at.cursor;
+        made.query.epoch = common_.epoch;
+        made.query.within = common_.within;
+        return made;
     }
 
     merge<Item, Order> merge_;
     std::vector<state> sources_;
-    std::string filter_;
-    scan way_;
-    epoch epoch_;
+    asked common_;
+    /// The sources of the next queries.
+    std::vector<std::size_t> round_;
     /// Views of the sources' names, which never move.
     std::set<std::string_view> contacted_;
     read_stats stats_;
+    purse purse_;
     std::size_t outstanding_ = 0;
 };
 

@@ -4,8 +4,8 @@
 
 /// Which part of a page each source is expected to hold.
 
+#include <shardweave/read/asking.hpp>
 #include <shardweave/read/query.hpp>
-#include <shardweave/read/quota.hpp>
 
 #include <cstddef>
 #include <numeric>
@@ -45,14 +45,25 @@ public:
     }
 
     /// How many rows of the source a page of `limit` should have at hand.
-    [[nodiscard]] std::size_t quota_of(std::size_t number, std::size_t limit,
-                                       double refill_chance) {
+    [[nodiscard]] std::size_t quota_of(std::size_t number, std::size_t limit, const asking& how) {
         if (shares_[number] != known_share_ || limit != known_limit_) {
             known_share_ = shares_[number];
             known_limit_ = limit;
-            known_quota_ = quota(limit, known_share_, shares_.size(), refill_chance);
+            known_quota_ = how.rows_of(limit, known_share_, shares_.size());
         }
         return known_quota_;
+    }
+
+    /// Which part of the pages came from the sources that `belongs` picks, the last one most.
+    template <class Belongs>
+    [[nodiscard]] double part_of(const Belongs& belongs) const {
+        double part = 0;
+        double total = 0;
+        for (std::size_t i = 0; i != taken_.size(); ++i) {
+            total += taken_[i];
+            part += belongs(i) ? taken_[i] : 0;
+        }
+        return total > 0 ? part / total : 0;
     }
 
 private:

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef SHARDWEAVE_READ_DETAIL_ANSWERS_HPP
+#define SHARDWEAVE_READ_DETAIL_ANSWERS_HPP
+
+/// What of an answer's rows is news, and what is said when they are not as promised.
+
+#include <shardweave/core/detail/text.hpp>
+#include <shardweave/core/error.hpp>
+#include <shardweave/place/time_range.hpp>
+#include <shardweave/read/merge.hpp>
+#include <shardweave/read/query.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardweave {
+inline namespace v1 {
+namespace detail {
+
+/// A store that resumes a little early repeats rows that are known; they are not news.
+template <class Item, class Order>
+void drop_known(const merge<Item, Order>& merged, std::size_t lane, std::vector<Item>& rows) {
+    if (const auto& covered = merged.covered(lane)) {
+        rows.erase(rows.begin(), std::ranges::find_if(rows, [&](const Item& row) {
+                       return merged.compare(row, *covered) > 0;
+                   }));
+    }
+}
+
+/// What was left out of an answer.
+struct other_times {
+    /// Rows before the range, in the walked direction: they are behind the read now.
+    bool before = false;
+    /// Rows beyond it, after which nothing of the range can follow.
+    bool beyond = false;
+};
+
+/// Leaves out the rows of other times, where an order tells them.
+template <class Item, class Order>
+[[nodiscard]] other_times drop_other_times(merge<Item, Order>& merged, std::size_t lane, scan way,
+                                           const time_range& within, std::vector<Item>& rows) {
+    other_times left_out;
+    if constexpr (Order::timed) {
+        if (within == time_range{}) {
+            return left_out;
+        }
+        const Order& order = merged.order();
+        const bool rising = Order::times_rise == (way == scan::forward);
+        const auto side = [&](const Item& row) {
+            const item_time at = order.time_of(row);
+            return within.contains(at) ? 0 : (at < within.since) == rising ? -1 : 1;
+        };
+        const auto end = std::ranges::find_if(rows, [&](const Item& row) { return side(row) > 0; });
+        left_out.beyond = end != rows.end();
+        rows.erase(end, rows.end());
+        const auto first =
+            std::ranges::find_if(rows, [&](const Item& row) { return side(row) == 0; });
+        left_out.before = first != rows.begin();
+        if (left_out.before) {
+            merged.cover(lane, order.position_of(*std::prev(first)));
+        }
+        rows.erase(rows.begin(), first);
+    }
+    return left_out;
+}
+
+/// Everything up to a row that the store looked at is known. False when that is no news.
+template <class Item, class Order>
+bool looked_at(merge<Item, Order>& merged, std::size_t lane, const std::optional<Item>& scanned) {
+    const auto& covered = merged.covered(lane);
+    if (!scanned || (covered && !(merged.compare(*covered, *scanned) < 0))) {
+        return false;
+    }
+    merged.cover(lane, merged.order().position_of(*scanned));
+    return true;
+}
+
+[[nodiscard]] inline error blame(const source& about, errc code, std::string detail) {
+    return {code, about.shard, about.partition_keys.empty() ? "" : about.partition_keys.front(),
+            std::move(detail)};
+}
+
+/// Row number `bad` of an answer is not beyond the one before it.
+template <class Item, class Order>
+[[nodiscard]] error unordered(const merge<Item, Order>& merged, std::size_t lane,
+                              const source& about, const std::vector<Item>& rows, std::size_t bad) {
+    const Order& order = merged.order();
+    const auto before = bad == 0 ? *merged.covered(lane) : order.position_of(rows[bad - 1]);
+    return blame(about, errc::unordered_source,
+                 concat("a row at ", order.text(order.position_of(rows[bad])),
+                        " came after one at ", order.text(before),
+                        "; make the store sort by exactly the order's criteria, text as unsigned "
+                        "bytes, walking the way that the query says"));
+}
+
+}  // namespace detail
+}  // namespace v1
+}  // namespace shardweave
+
+#endif
