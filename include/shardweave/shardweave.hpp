@@ -10,6 +10,7 @@
 #include <shardweave/core/limits.hpp>
 #include <shardweave/core/retry.hpp>
 #include <shardweave/core/single_flight.hpp>
+#include <shardweave/core/time_key.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/move/plan_text.hpp>
 #include <shardweave/move/rebalance.hpp>

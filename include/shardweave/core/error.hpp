@@ -36,6 +36,8 @@ enum class errc {
     /// The item is older than everything that the key's live schemes keep. Drop it, as its like was
     /// dropped when its scheme was retired.
     time_out_of_range,
+    /// A text that is no time key. Write it as the detail says: one width, UTC, one writing.
+    time_malformed,
     /// The key, or another size, is over its limit in `limits`. Use a shorter one.
     limit_exceeded,
     /// A shard map that cannot work (bad slot count, a shard named twice). Correct the
@@ -99,6 +101,7 @@ enum class errc {
         case errc::ambiguous_key: return "ambiguous_key";
         case errc::time_required: return "time_required";
         case errc::time_out_of_range: return "time_out_of_range";
+        case errc::time_malformed: return "time_malformed";
         case errc::limit_exceeded: return "limit_exceeded";
         case errc::invalid_map: return "invalid_map";
         case errc::incomplete_map: return "incomplete_map";

@@ -5,6 +5,7 @@
 /// Times and widths of windows as a person writes them: `2026-11-30T00:00Z`, `1d`.
 
 #include <shardweave/adapters/detail/json_reader.hpp>
+#include <shardweave/core/detail/digits.hpp>
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/limits.hpp>
 #include <shardweave/place/detail/windows.hpp>
@@ -78,9 +79,7 @@ inline void append_digits(std::string& out, std::int64_t number, std::size_t dig
         return std::nullopt;
     }
     const auto number = [&](std::size_t at, std::size_t digits) {
-        unsigned value = 0;
-        (void)std::from_chars(whole.data() + at, whole.data() + at + digits, value);
-        return value;
+        return read_digits(whole, at, digits);
     };
     using namespace std::chrono;
     const year_month_day date{year{static_cast<int>(number(0, 4))}, month{number(5, 2)},

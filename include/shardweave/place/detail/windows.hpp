@@ -4,12 +4,11 @@
 
 /// Time windows: which one a time is in, and how its start is written.
 
+#include <shardweave/core/detail/digits.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/time_range.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -45,12 +44,6 @@ inline constexpr time_range written_times{
     return start;
 }
 
-/// True for a text in which each character is the shape's, or a digit where that has a 0.
-[[nodiscard]] inline bool fits_shape(std::string_view text, std::string_view shape) noexcept {
-    return std::equal(text.begin(), text.end(), shape.begin(), shape.end(),
-                      [](char c, char at) { return at == '0' ? c >= '0' && c <= '9' : c == at; });
-}
-
 /// A window's start as `@20261130T0000Z`. Throws `errc::limit_exceeded` outside the years 0000 to
 /// 9999.
 class window_text {
@@ -65,11 +58,11 @@ public:
         const auto day = floor<days>(start.sys());
         const year_month_day date{day};
         const auto minute = static_cast<unsigned>(floor<minutes>(start.sys() - day).count());
-        write(1, 4, static_cast<unsigned>(static_cast<int>(date.year())));
-        write(5, 2, static_cast<unsigned>(date.month()));
-        write(7, 2, static_cast<unsigned>(date.day()));
-        write(10, 2, minute / 60);
-        write(12, 2, minute % 60);
+        write_digits(text_ + 1, 4, static_cast<unsigned>(static_cast<int>(date.year())));
+        write_digits(text_ + 5, 2, static_cast<unsigned>(date.month()));
+        write_digits(text_ + 7, 2, static_cast<unsigned>(date.day()));
+        write_digits(text_ + 10, 2, minute / 60);
+        write_digits(text_ + 12, 2, minute % 60);
     }
 
     [[nodiscard]] std::string_view view() const noexcept { return {text_, shape.size()}; }
@@ -80,10 +73,10 @@ public:
             return std::nullopt;
         }
         using namespace std::chrono;
-        const year_month_day date{year{static_cast<int>(number(text, 1, 4))},
-                                  month{number(text, 5, 2)}, day{number(text, 7, 2)}};
-        const unsigned hour = number(text, 10, 2);
-        const unsigned minute = number(text, 12, 2);
+        const year_month_day date{year{static_cast<int>(read_digits(text, 1, 4))},
+                                  month{read_digits(text, 5, 2)}, day{read_digits(text, 7, 2)}};
+        const unsigned hour = read_digits(text, 10, 2);
+        const unsigned minute = read_digits(text, 12, 2);
         if (!date.ok() || hour > 23 || minute > 59) {
             return std::nullopt;
         }
@@ -91,20 +84,6 @@ public:
     }
 
 private:
-    void write(std::size_t at, std::size_t digits, unsigned value) noexcept {
-        for (std::size_t i = digits; i != 0; --i, value /= 10) {
-            text_[at + i - 1] = static_cast<char>('0' + value % 10);
-        }
-    }
-    [[nodiscard]] static unsigned number(std::string_view text, std::size_t at,
-                                         std::size_t digits) noexcept {
-        unsigned value = 0;
-        for (const char c : text.substr(at, digits)) {
-            value = value * 10 + static_cast<unsigned>(c - '0');
-        }
-        return value;
-    }
-
     char text_[shape.size() + 1] = "@00000000T0000Z";
 };
 
