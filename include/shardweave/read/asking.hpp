@@ -25,7 +25,16 @@ enum class fetch : std::uint8_t {
     least,
 };
 
-/// How much the rounds of a read ask for.
+/// What it means when an answer without rows says that there is more, and repeats the store cursor
+/// that it was asked with.
+enum class repeated_cursor : std::uint8_t {
+    /// Nothing; after a few of them in a row the source is in error, of `errc::no_progress`.
+    no_progress,
+    /// That there is no more, as some services have it.
+    end,
+};
+
+/// How much the rounds of a read ask for, and how answers are understood.
 struct asking {
     shardweave::fetch fetch = shardweave::fetch::quota;
     /// Rows that the store bills together, such as those of 4 KB: the first round asks for whole
@@ -36,6 +45,7 @@ struct asking {
     std::size_t buffered_rows = limits::buffered_rows;
     /// Of a second round, with `fetch::quota`.
     double refill_chance = standard_refill_chance;
+    shardweave::repeated_cursor repeated_cursor = shardweave::repeated_cursor::no_progress;
 
     /// Rows of a source with this share to have at hand for a page of `limit`.
     [[nodiscard]] std::size_t rows_of(std::size_t limit, double share,

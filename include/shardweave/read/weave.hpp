@@ -66,7 +66,7 @@ public:
         : options_(std::move(with)), shares_(sources, options_.limit),
           rounds_(order, std::move(sources),
                   {options_.way, std::move(options_.filter), options_.epoch, options_.within,
-                   options_.budget}),
+                   options_.budget, options_.asking.repeated_cursor}),
           boundary_(options_.after) {
         if (boundary_) {
             rounds_.start_after(*boundary_);

@@ -36,6 +36,7 @@ struct asked {
     shardweave::epoch epoch{};
     time_range within{};
     read_budget budget{};
+    repeated_cursor repeated = repeated_cursor::no_progress;
 };
 
 /// Asks sources in rounds, and feeds the answers to a merge. A short answer is followed up at once;
@@ -128,6 +129,10 @@ public:
     [[nodiscard]] error answer(std::size_t from, shard_page<Item>&& page) {
         state& at = sources_[from];
         --outstanding_;
+        if (common_.repeated == repeated_cursor::end && page.items.empty() &&
+            !page.cursor.empty() && page.cursor == at.cursor) {
+            page.more = false;
+        }
         stats_.rows_examined += page.items.size();
         const other_times others =
             drop_other_times(merge_, from, common_.way, common_.within, page.items);
