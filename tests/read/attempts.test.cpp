@@ -146,6 +146,7 @@ TEST_CASE("an attempt that takes too long is tried again, and its late answer is
     }
     SECTION("the first's failure is no news") {
         CHECK_FALSE(on.failed({0, 0}, start + 6s));
+        CHECK_FALSE(on.plan.failed_for_good({0, 0}));
         CHECK(on.plan.open() == 1);
         CHECK(on.plan.answered({0, 1}, start + 7s));
     }
@@ -243,7 +244,7 @@ TEST_CASE("every call ends once, and within its attempts", "[attempts][law]") {
                 running.pop_back();
                 switch (draw.below(4U)) {
                     case 0: ends[who.call] += on.plan.answered(who, now) ? 1 : 0; break;
-                    case 1: ends[who.call] += on.plan.end(who.call) ? 1 : 0; break;
+                    case 1: ends[who.call] += on.plan.failed_for_good(who) ? 1 : 0; break;
                     default: ends[who.call] += on.failed(who, now) ? 1 : 0;
                 }
             } else if (running.empty()) {

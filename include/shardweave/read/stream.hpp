@@ -15,6 +15,7 @@
 #include <shardweave/read/stats.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -105,6 +106,9 @@ private:
         }
     }
 
+    /// How far the reading is with the chunk after this one.
+    enum class ahead : std::uint8_t { nothing, asked, finished };
+
     void advance() {
         if (++index_ == chunk_.size()) {
             load();
@@ -116,7 +120,8 @@ private:
         chunk_.clear();
         index_ = 0;
         try {
-            while (chunk_.empty() && (!reading_ || reading_->may_have_more())) {
+            while (chunk_.empty() &&
+                   (!reading_ || ahead_ != ahead::nothing || reading_->may_have_more())) {
                 if (!load_chunk()) {
                     break;
                 }
@@ -147,10 +152,12 @@ private:
             calls_.emplace(reader_->query_, reader_->options_.concurrency, crew_,
                            reader_->options_.attempts, *reader_->options_.budgets);
             calls_->limit(limits_);
-        } else if (!std::exchange(turned_, false)) {
+        } else if (ahead_ == ahead::nothing) {
             reading_->turn();
         }
-        detail::drive(*reading_, *calls_);
+        if (std::exchange(ahead_, ahead::nothing) != ahead::finished) {
+            detail::drive(*reading_, *calls_);
+        }
         at_.after = reading_->boundary();
         at_.state.hints = {};
         chunk_ = reading_->take_items();
@@ -166,8 +173,7 @@ private:
             return;
         }
         reading_->turn();
-        turned_ = true;
-        detail::ask(*reading_, *calls_);
+        ahead_ = detail::ask(*reading_, *calls_) ? ahead::asked : ahead::finished;
         calls_->start();
     }
 
@@ -176,7 +182,7 @@ private:
             before_ = stats();
             calls_.reset();  // waits for what is under way, which refers to the reading
             reading_.reset();
-            turned_ = false;
+            ahead_ = ahead::nothing;
         }
     }
 
@@ -189,8 +195,7 @@ private:
     detail::worker_crew crew_;
     std::optional<reading_type> reading_;
     std::optional<calls_type> calls_;
-    /// The reading has begun its next page already.
-    bool turned_ = false;
+    ahead ahead_ = ahead::nothing;
     std::vector<item_type> chunk_;
     std::size_t index_ = 0;
     std::vector<error> failures_;

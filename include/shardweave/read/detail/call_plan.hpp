@@ -142,6 +142,12 @@ public:
         return end(who.call);
     }
 
+    /// An attempt has failed for good. True when that ends its call: an attempt that was given up
+    /// may say what it likes, such as that it was stopped.
+    [[nodiscard]] bool failed_for_good(const attempt& who) {
+        return std::ranges::find(runs_, who, &run::who) != runs_.end() && end(who.call);
+    }
+
     /// Ends a call whatever its attempts do. False when it was over.
     bool end(std::size_t number) {
         call& at = calls_[number];

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,7 @@ inline namespace v1 {
 namespace detail {
 
 /// Makes calls and collects what becomes of them, by a `call_plan`. Its destructor stops those
-/// under way and waits for them, since they refer to it and to the machine's sources.
+/// under way and waits for them, since they refer to it.
 template <class Answer, class Request, class Call>
 class calls {
 public:
@@ -119,8 +120,24 @@ private:
         std::optional<std::stop_source> stop{};
         outcome<Answer> result{};
 
+        /// An attempt may outlast the machine's interest in it: it views texts of its own.
+        std::vector<std::string> keys{};
+        std::string filter{};
+        std::string cursor{};
+
         task(const attempt& number, const Request& asks) : who(number), request(asks) {}
 
+        void own() {
+            auto& query = request.query;
+            keys.assign(query.partition_keys.begin(), query.partition_keys.end());
+            filter = query.filter;
+            query.partition_keys = keys;
+            query.filter = filter;
+            if constexpr (requires { query.cursor; }) {
+                cursor = query.cursor;
+                query.cursor = cursor;
+            }
+        }
         void cancel() {
             if (stop) {
                 stop->request_stop();
@@ -151,6 +168,7 @@ private:
             ended_.push_back(&fresh);
             return;
         }
+        fresh.own();
         fresh.stop.emplace();
         fresh.request.query.stop = fresh.stop->get_token();
         try {
@@ -188,11 +206,14 @@ private:
     }
 
     void conclude(const attempt& who, outcome<Answer>&& result, instant now) {
-        const bool decided =
-            result.answer ? plan_.answered(who, now)
-            : result.passing && !abandoned_
-                ? plan_.failed(who, result.why.code, *result.passing, now, thread_generator())
-                : plan_.end(who.call);
+        bool decided = false;
+        if (result.answer) {
+            decided = plan_.answered(who, now);
+        } else if (result.passing && !abandoned_) {
+            decided = plan_.failed(who, result.why.code, *result.passing, now, thread_generator());
+        } else {
+            decided = plan_.failed_for_good(who);
+        }
         if (decided) {
             ready_.push_back(std::move(result));
             cancel(who.call);

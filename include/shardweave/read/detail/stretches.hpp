@@ -20,8 +20,8 @@ inline namespace v1 {
 namespace detail {
 
 /// Cuts a range into stretches at the ends of windows and at `since` bounds, from the end that a
-/// read starts at. A read that had to go on takes twice as many windows next: a sparse history
-/// costs few rounds, and a dense one few sources.
+/// read starts at. A read that has to go on takes the next window, then twice as many each time: a
+/// sparse history costs few rounds, and a dense one few sources.
 class stretches {
 public:
     /// `rising`: oldest first. The table and the keys must outlive it.
@@ -62,8 +62,8 @@ public:
     }
 
     /// The stretch was enough, or was not.
-    void enough() noexcept { windows_ = std::max<std::size_t>(windows_ / 2, 1); }
-    void too_little() noexcept { windows_ *= 2; }
+    void enough() noexcept { windows_ /= 2; }
+    void too_little() noexcept { windows_ = std::max<std::size_t>(windows_ * 2, 1); }
 
 private:
     /// More are not opened at a time, unless one window has them.
@@ -108,7 +108,8 @@ private:
     const routing_table* table_;
     const std::vector<std::string>* keys_;
     time_range rest_;
-    std::size_t windows_ = 1;
+    /// To take next; 0 is one, and one more after it.
+    std::size_t windows_ = 0;
     bool rising_;
     bool uncut_ = false;
     bool done_ = false;
