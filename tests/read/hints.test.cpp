@@ -118,23 +118,24 @@ TEST_CASE("hints have the bytes that their form says", "[hints][golden]") {
     sw::cursor_hints hints = hints_of({"page-07/000111", "", "page-08/000222", "page-10/000222"});
     hints.each[1].ended = true;
     CHECK(test_support::to_hex(encoded(hints)) ==
-          "06"                            // sources and their cursors
-          "04"                            // four
-          "0123456789abcdef"              // of this list
-          "010102"                        // the second has ended
-          "00010102"                      // all but the second have cursors
-          "14"                            // 20 inserted bytes
-          "08"                            // as they are
-          "706167652d30372f303030313131"  // the first cursor
-          "38"                            // the digit that differs
-          "323232"                        // the digits that differ
-          "3130"                          // the digits that differ
-          "1c"                            // 14 bytes longer than nothing
-          "0f"                            // copy nothing, insert all
-          "00"                            // no longer than the one before
-          "6143"                          // copy 6, insert 1; copy 4, insert 3
-          "00"                            // no longer
-          "5270");                        // copy 5, insert 2; copy 7
+          "06"                // sources and their cursors
+          "04"                // four
+          "0123456789abcdef"  // of this list
+          "010102"            // the second has ended
+          "00010102"          // all but the second have cursors
+          "0e08"              // 14 bytes, as they are, of the first cursor
+          "706167652d30372f303030313131"
+          "0608"    // 6 bytes, as they are, in which the others differ
+          "38"      // the digit
+          "323232"  // the digits
+          "3130"    // the digits
+          "0808"    // 8 bytes of steps, as they are
+          "1c"      // 14 bytes longer than nothing
+          "0f"      // copy nothing, insert all
+          "00"      // no longer than the one before
+          "6143"    // copy 6, insert 1; copy 4, insert 3
+          "00"      // no longer
+          "5270");  // copy 5, insert 2; copy 7
     CHECK(decoded(encoded(hints)) == hints);
     // A field that grows shifts nothing behind it: its end is where the next copy begins.
     const sw::cursor_hints grown = hints_of({"item-9/2026-11-30", "item-10/2026-11-30"});
@@ -250,44 +251,51 @@ TEST_CASE("hints over their limits are left out, and fail nothing", "[hints]") {
 TEST_CASE("hostile hints are refused", "[hints]") {
     const std::string list = "\1\2\3\4\5\6\7\x8"s;
     CHECK(decoded("\2\1"s + list + "\1"));
-    CHECK(decoded("\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\4\2"s));
+    // One source, its marks, and what comes first of its cursor "hi".
+    const std::string head = "\6\1"s + list + "\1\0\1"s;
+    const std::string hi = head + "\2\x8hi\0"s;
+    CHECK(decoded(hi + "\2\x8\4\2"s));
     for (const std::string& bytes : {
              ""s,
              "\0"s,        // no part at all
              "\4\1\0\1"s,  // cursors of no source
              "\x8"s,
-             "\xff"s,                                                   // parts that do not exist
-             "\1\0"s,                                                   // no shares
-             "\1\2\1"s,                                                 // too few
-             "\1\x41"s + std::string(65, 'x'),                          // too many
-             "\2\0"s + list,                                            // no sources
-             "\2\x80\x80\x80\x80\x8"s + list + "\1"s,                   // 2^31 of them
-             "\2\x81\x20"s + list + "\x81\x20"s,                        // 4,097 of them
-             "\2\x81\0"s + list + "\1"s,                                // one, in an overlong way
-             "\2\1"s + list,                                            // no marks
-             "\2\1"s + list + "\2"s,                                    // more marks than sources
-             "\2\1"s + list + "\0\0\1"s,                                // runs of nothing
-             "\2\2"s + list + "\1\0\1"s,                                // and between others
-             "\6\1"s + list + "\1\0\1"s,                                // cursors that are missing
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\2\2"s,         // of another length
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\0\2"s,         // of no length
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\3\2"s,         // of a negative one
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\4\1"s,         // a step too few
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\4\3"s,         // a step too far
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\4\0\2"s,       // a step of nothing
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\4\x11\1"s,     // a copy of nothing
-             "\6\1"s + list + "\1\0\1"s + "\2\x8hi"s + "\2\1"s,         // a byte too many
-             "\6\1"s + list + "\1\0\1"s + "\2\x9hi"s + "\4\2"s,         // of nine bits
-             "\6\1"s + list + "\1\0\1"s + "\2\0\1\1\xff\1"s + "\4\2"s,  // more than 256 values
-             "\6\1"s + list + "\1\0\1"s + "\2\1\x61\1\x9e\1\0"s + "\4\2"s,  // one bit for one value
-             "\6\1"s + list + "\1\0\1"s + "\2\2\x61\3\x9c\1\xf0"s + "\4\2"s,  // no such value
-             "\6\1"s + list + "\1\0\1"s + "\2\1\x61\2\x9d\1\x01"s + "\4\2"s,  // a hidden bit
+             "\xff"s,                                    // parts that do not exist
+             "\1\0"s,                                    // no shares
+             "\1\2\1"s,                                  // too few
+             "\1\x41"s + std::string(65, 'x'),           // too many
+             "\2\0"s + list,                             // no sources
+             "\2\x80\x80\x80\x80\x8"s + list + "\1"s,    // 2^31 of them
+             "\2\x81\x20"s + list + "\x81\x20"s,         // 4,097 of them
+             "\2\x81\0"s + list + "\1"s,                 // one, in an overlong way
+             "\2\1"s + list,                             // no marks
+             "\2\1"s + list + "\2"s,                     // more marks than sources
+             "\2\1"s + list + "\0\0\1"s,                 // runs of nothing
+             "\2\2"s + list + "\1\0\1"s,                 // and between others
+             head,                                       // cursors that are missing
+             hi,                                         // and their steps
+             hi + "\2\x8\2\2"s,                          // of another length
+             hi + "\2\x8\0\2"s,                          // of no length
+             hi + "\2\x8\3\2"s,                          // of a negative one
+             hi + "\2\x8\4\1"s,                          // a step too few
+             hi + "\2\x8\4\3"s,                          // a step too far
+             hi + "\3\x8\4\1\1"s,                        // a second one without a copy
+             hi + "\3\x8\4\0\2"s,                        // the same, after nothing
+             hi + "\3\x8\4\x11\1"s,                      // a copy of nothing
+             hi + "\2\x8\2\1"s,                          // a byte too many
+             hi + "\3\x8\4\2\0"s,                        // steps that nobody asks for
+             head + "\2\x8hi\1\x8x\2\x8\4\2"s,           // bytes that nobody inserts
+             head + "\2\x9hi\0\2\x8\4\2"s,               // of nine bits
+             head + "\2\0\1\1\xff\1\0\2\x8\4\2"s,        // more than 256 values
+             head + "\2\1\x61\1\x9e\1\0\0\2\x8\4\2"s,    // one bit for one value
+             head + "\2\2\x61\3\x9c\1\xf0\0\2\x8\4\2"s,  // no such value
+             head + "\2\1\x61\2\x9d\1\x01\0\2\x8\4\2"s,  // a hidden bit
          }) {
         CAPTURE(test_support::to_hex(bytes));
         CHECK_FALSE(decoded(bytes));
     }
-    CHECK(decoded("\6\1"s + list + "\1\0\1"s + "\2\0\x61\1\x9e\1"s + "\4\2"s));
-    CHECK(decoded("\6\1"s + list + "\1\0\1"s + "\2\1\x61\2\x9d\1\x40"s + "\4\2"s));
+    CHECK(decoded(head + "\2\0\x61\1\x9e\1\0\2\x8\4\2"s));
+    CHECK(decoded(head + "\2\1\x61\2\x9d\1\x40\0\2\x8\4\2"s));
 }
 
 TEST_CASE("damaged hints never cost more memory than the limits allow", "[hints]") {
@@ -322,11 +330,15 @@ TEST_CASE("damaged hints never cost more memory than the limits allow", "[hints]
     out.varint('x');
     out.varint(1);
     out.varint(255 - 'x');
+    out.varint(0);  // the others insert nothing
+    std::string steps;
+    sw::byte_writer to{steps};
     for (std::size_t i = 0; i != sw::limits::sources; ++i) {
-        out.signed_varint(i == 0 ? 4'000 : 0);
-        out.byte(i == 0 ? 0x0f : 0xf0);
-        out.varint(4'000 - 15);
+        to.signed_varint(i == 0 ? 4'000 : 0);
+        to.byte(i == 0 ? 0x0f : 0xf0);
     }
+    sw::detail::write_packed(out, steps);
+    CHECK(bomb.size() < sw::limits::token_chars * 3 / 4);
     const std::size_t before = allocated_bytes;
     CHECK_FALSE(decoded(bomb));
     CHECK(allocated_bytes - before <= most);

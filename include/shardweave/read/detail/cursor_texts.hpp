@@ -23,8 +23,11 @@
 // A cursor is: its length less that of the one before (signed varint), then steps up to its length.
 // A step is a byte, copied × 16 + inserted. In both halves 15 means all up to the cursor's end, and
 // 14 is followed by a varint to be added to it. Each step copies something but the first, and
-// inserts something but the first and the last. The inserted bytes of all cursors stand together
-// elsewhere, as in packed_bytes.hpp.
+// inserts something but the first and the last.
+//
+// All cursors: the bytes that the first one inserts, those that the others insert, and all their
+// lengths and steps, each packed as in packed_bytes.hpp. The first one stands apart because the
+// names of fields, which it alone has, need more bits than the digits in which the others differ.
 
 namespace shardweave {
 inline namespace v1 {
@@ -48,7 +51,7 @@ public:
             at += copied;
             const std::size_t next = next_copy(text, at);
             step(out, text.size() - at + copied, copied, next - at);
-            inserted_ += text.substr(at, next - at);
+            (before_.empty() ? first_inserted_ : inserted_) += text.substr(at, next - at);
             if (next == text.size()) {
                 break;
             }
@@ -61,8 +64,9 @@ public:
     }
 
     void finish(byte_writer& out) const {
+        write_packed(out, first_inserted_);
         write_packed(out, inserted_);
-        out.raw(steps_);
+        write_packed(out, steps_);
     }
 
 private:
@@ -105,56 +109,77 @@ private:
 
     std::string_view before_;
     std::string steps_;
+    std::string first_inserted_;
     std::string inserted_;
 };
 
 /// Reads what `cursor_writer` wrote, from bytes that may be hostile. A fault is one of `in`.
 class cursor_reader {
 public:
-    explicit cursor_reader(byte_reader& in) : in_(&in), inserted_(in, limits::token_cursor_bytes) {}
+    explicit cursor_reader(byte_reader& in)
+        : in_(&in), first_inserted_(in, most), inserted_(in, most), step_bytes_(unpacked(in)),
+          steps_(step_bytes_) {}
+    cursor_reader(const cursor_reader&) = delete;
+    cursor_reader& operator=(const cursor_reader&) = delete;
+    ~cursor_reader() = default;
 
-    /// The next cursor; empty after a fault. It must stay where it is until the next one is read.
+    /// The next cursor; unfinished after a fault. It must stay where it is until the next one is
+    /// read.
     void next(std::string& text) {
-        const std::int64_t longer = in_->signed_varint();
+        const std::int64_t longer = steps_.signed_varint();
         const auto before = static_cast<std::int64_t>(before_.size());
-        const auto most = static_cast<std::int64_t>(room_);
-        if (longer <= -before || longer > most - before) {
-            in_->fail();
+        if (longer <= -before || longer > static_cast<std::int64_t>(room_) - before) {
+            steps_.fail();
         }
-        if (in_->ok()) {
+        if (steps_.ok()) {
             const auto size = static_cast<std::size_t>(before + longer);
             room_ -= size;
             text.reserve(size);
-            for (bool first = true; in_->ok() && text.size() != size; first = false) {
+            for (bool first = true; steps_.ok() && text.size() != size; first = false) {
                 step(text, size, first);
             }
+        }
+        if (!steps_.ok()) {
+            in_->fail();
         }
         before_ = text;
     }
 
-    /// To be called after the last one: all that was inserted must have been used.
+    /// To be called after the last one: all must have been used.
     void finish() {
-        if (!inserted_.finished()) {
+        if (!first_inserted_.finished() || !inserted_.finished() || !steps_.finished()) {
             in_->fail();
         }
     }
 
 private:
+    static constexpr std::size_t most = limits::token_cursor_bytes;
+
+    static std::string unpacked(byte_reader& in) {
+        packed_reader steps{in, most};
+        std::string bytes;
+        bytes.reserve(steps.left());
+        if (!steps.append(bytes, steps.left()) || !steps.finished()) {
+            in.fail();
+        }
+        return bytes;
+    }
+
     void step(std::string& text, std::size_t size, bool first) {
-        const unsigned char halves = in_->byte();
+        const unsigned char halves = steps_.byte();
         const std::size_t copied = length(halves >> 4U, size - text.size());
         const std::size_t inserted = length(halves & 15U, size - text.size() - copied);
         // Where to copy from: this far from the start, or from the end.
         const std::size_t skipped = text.size() + (first ? 0 : before_.size());
         const std::size_t lacking = first ? 0 : size;
-        if (!in_->ok() || (copied == 0 && !first) ||
+        if (!steps_.ok() || (copied == 0 && !first) ||
             (inserted == 0 && !first && text.size() + copied != size) || skipped < lacking ||
             skipped - lacking + copied > before_.size()) {
-            return in_->fail();
+            return steps_.fail();
         }
         text += before_.substr(skipped - lacking, copied);
-        if (!inserted_.append(text, inserted)) {
-            in_->fail();
+        if (!(before_.empty() ? first_inserted_ : inserted_).append(text, inserted)) {
+            steps_.fail();
         }
     }
 
@@ -164,18 +189,21 @@ private:
             return left;
         }
         if (half == long_step) {
-            half += static_cast<std::size_t>(in_->varint(left));
+            half += static_cast<std::size_t>(steps_.varint(left));
         }
         if (half > left) {
-            in_->fail();
+            steps_.fail();
         }
-        return in_->ok() ? half : 0;
+        return steps_.ok() ? half : 0;
     }
 
     byte_reader* in_;
+    packed_reader first_inserted_;
     packed_reader inserted_;
+    std::string step_bytes_;
+    byte_reader steps_;
     std::string_view before_;
-    std::size_t room_ = limits::token_cursor_bytes;
+    std::size_t room_ = most;
 };
 
 }  // namespace detail
