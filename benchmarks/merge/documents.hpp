@@ -29,8 +29,7 @@ inline std::string ulid(std::uint64_t milliseconds, std::mt19937_64& draw) {
 }
 
 /// One document every 10 ms or so, each in any of the sources.
-inline sources<document> documents_of(std::size_t count, std::size_t rows) {
-    std::mt19937_64 draw{count};
+inline sources<document> documents_of(std::size_t count, std::size_t rows, std::mt19937_64& draw) {
     sources<document> made(count);
     std::uint64_t now = 1'700'000'000'000;
     for (std::size_t i = 0; i != rows; ++i) {

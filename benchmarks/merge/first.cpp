@@ -19,11 +19,12 @@ namespace {
 
 constexpr std::size_t count = 8;
 constexpr std::size_t limit = 50;
-// Few, so that their merges stay in the nearest caches, as one on the stack would.
+// A round is of few reads, so that their merges stay in the nearest caches, as one on the stack
+// would. Rounds are of different reads, or processors would learn by heart which source wins when.
 constexpr std::size_t reads = 32;
+constexpr std::size_t different = 32;
 
-sources<number> some_numbers(std::size_t each) {
-    std::mt19937_64 draw{each};
+sources<number> some_numbers(std::size_t each, std::mt19937_64& draw) {
     sources<number> made(count, std::vector<number>(each));
     for (std::vector<number>& source : made) {
         for (number& row : source) {
@@ -34,20 +35,32 @@ sources<number> some_numbers(std::size_t each) {
     return made;
 }
 
-/// Pages are made and thrown away outside the clock; the merge's set-up and feeding count.
 template <class Item>
-void first_of(const std::string& title, const std::vector<sources<Item>>& data, double sort_bar,
-              double heap_bar, double best_bar) {
-    std::vector<sources<Item>> given;
-    std::vector<std::vector<Item>> outs;
+struct round_of_reads {
+    std::vector<sources<Item>> data;
     std::vector<std::vector<Item>> expected;
-    for (const sources<Item>& each : data) {
-        expected.push_back(sorted(each));
+};
+
+/// Pages are made and thrown away outside the clock; the merge's set-up and feeding count.
+template <class Item, class Draw>
+void first_of(const std::string& title, Draw draw, double sort_bar, double heap_bar,
+              double best_bar) {
+    std::vector<round_of_reads<Item>> rounds(different);
+    for (std::size_t i = 0; i != reads * different; ++i) {
+        auto& [data, expected] = rounds[i % different];
+        data.push_back(draw());
+        expected.push_back(sorted(data.back()));
         expected.back().resize(limit);
     }
+    std::size_t round = 0;
+    std::vector<sources<Item>> given;
+    std::vector<std::vector<Item>> outs;
     const auto begin = [&] {
-        given = data;
+        given = rounds[round].data;
         outs.assign(reads, std::vector<Item>(limit));
+    };
+    const auto check = [&](const std::string& name) {
+        stop_unless(outs == rounds[round].expected, name);
     };
     bench::table table{title};
     const auto peer = [&](const std::string& name, auto merge) {
@@ -57,9 +70,15 @@ void first_of(const std::string& title, const std::vector<sources<Item>>& data, 
             }
             return outs.size();
         });
-        table.beside(begin, [&, name] { stop_unless(outs == expected, name); });
+        table.beside(begin, [&, name] { check(name); });
     };
     peer(sorting, concatenate_and_sort{});
+    table.beside(
+        [&] {
+            round = (round + 1) % different;
+            begin();
+        },
+        [&] { check(sorting); });
     std::vector<std::optional<merge_of<Item>>> merges(reads);
     const std::string paged = "shardweave::merge";
     table.batch(paged, reads, [&] {
@@ -71,12 +90,12 @@ void first_of(const std::string& title, const std::vector<sources<Item>>& data, 
             }
             merged.settle();
             Item* out = outs[i].data();
-            merged.run(limit, [&out](std::size_t, Item&& item) { *out++ = std::move(item); });
+            merged.run(limit, to_array<Item>{&out});
         }
         return outs.size();
     });
     table.beside(begin, [&] {
-        stop_unless(outs == expected, paged);
+        check(paged);
         for (auto& each : merges) {
             each.reset();
         }
@@ -103,16 +122,13 @@ void first_of(const std::string& title, const std::vector<sources<Item>>& data, 
 
 void first() {
     for (const std::size_t each : {limit, limit / 3}) {
-        std::vector<sources<number>> numbers;
-        std::vector<sources<document>> documents;
-        for (std::size_t i = 0; i != reads; ++i) {
-            numbers.push_back(some_numbers(each + i % 2));
-            documents.push_back(documents_of(count, each * count + i % 2));
-        }
-        first_of(fmt::format("the first 50 of 8 sources with {} 16-byte items each", each), numbers,
-                 15, 2.2, 1.7);
-        first_of(fmt::format("the first 50 of 8 sources with about {} ULIDs each", each), documents,
-                 60, 2.2, 1.7);
+        std::mt19937_64 draw{each};
+        first_of<number>(
+            fmt::format("the first 50 of 8 sources with {} 16-byte items each", each),
+            [&] { return some_numbers(each, draw); }, 15, 2.2, 1.7);
+        first_of<document>(
+            fmt::format("the first 50 of 8 sources with about {} ULIDs each", each),
+            [&] { return documents_of(count, each * count, draw); }, 60, 2.2, 1.7);
     }
 }
 

@@ -96,6 +96,17 @@ inline void stop_unless(bool right, std::string_view who) {
     }
 }
 
+/// Moves rows, and runs of them, to where `next` points, and that on.
+template <class Item>
+struct to_array {
+    Item** next;
+
+    void operator()(std::size_t, Item&& row) const { *(*next)++ = std::move(row); }
+    void operator()(std::size_t, Item* first, Item* last) const {
+        *next = std::move(first, last, *next);
+    }
+};
+
 /// Feeds a page whenever the merge waits for its source; returns the end of what was written.
 template <class Item>
 Item* merge_pages(merge_of<Item>& merged, pages<Item>& from, std::vector<std::size_t>& fed,
@@ -104,14 +115,7 @@ Item* merge_pages(merge_of<Item>& merged, pages<Item>& from, std::vector<std::si
     merged.settle();
     Item* const end = out + most;
     while (out != end) {
-#ifdef OLD_ENGINE
-        while (out != end && merged.state(merged.top()) == head::row) {
-            *out++ = merged.take();
-        }
-#else
-        merged.run(static_cast<std::size_t>(end - out),
-                   [&out](std::size_t, Item&& item) { *out++ = std::move(item); });
-#endif
+        merged.run(static_cast<std::size_t>(end - out), to_array<Item>{&out});
         const std::size_t lane = merged.top();
         if (merged.state(lane) == head::wall) {
             if (fed[lane] == from[lane].size()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <shardweave/read/merge.hpp>
 
+#include <shardweave/read/detail/game.hpp>
 #include <shardweave/read/order.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -80,6 +81,17 @@ std::vector<row> sorted(const std::vector<std::vector<row>>& lanes, sw::scan way
     return all;
 }
 
+/// Takes rows one by one and, where many come from a lane on end, all of these at once.
+template <class Row>
+struct rows_and_runs {
+    std::vector<Row>* all;
+
+    void operator()(std::size_t, Row&& row) const { all->push_back(std::move(row)); }
+    void operator()(std::size_t, Row* first, Row* last) const {
+        all->insert(all->end(), std::make_move_iterator(first), std::make_move_iterator(last));
+    }
+};
+
 /// Takes everything, one by one or in runs, feeding each lane a few rows whenever the merge waits
 /// for it. Checks what a run promises: its rows are at positions of their own, and it stops only at
 /// its most, before what is no row, or where `next_equals` is to be asked.
@@ -87,6 +99,7 @@ template <class Row, class Order>
 std::vector<Row> merged(const Order& order, sw::scan way, std::vector<std::vector<Row>> lanes,
                         generator& from, std::size_t page) {
     using merge_type = sw::merge<Row, Order>;
+    const bool in_runs = from.chance(50);
     merge_type merge{order, way, lanes.size()};
     std::vector<std::size_t> fed(lanes.size(), 0);
     std::vector<Row> all;
@@ -101,8 +114,11 @@ std::vector<Row> merged(const Order& order, sw::scan way, std::vector<std::vecto
                     all.push_back(merge.take());
                 } else {
                     const std::size_t most = from.chance(30) ? from.between(1U, 20U) : 1'000'000;
-                    const std::size_t taken = merge.run(
-                        most, [&](std::size_t, Row&& row) { all.push_back(std::move(row)); });
+                    const std::size_t taken = in_runs
+                                                  ? merge.run(most, rows_and_runs<Row>{&all})
+                                                  : merge.run(most, [&](std::size_t, Row&& row) {
+                                                        all.push_back(std::move(row));
+                                                    });
                     REQUIRE(taken >= 1);
                     REQUIRE(taken <= most);
                     REQUIRE(all.size() == before + taken);
@@ -168,6 +184,25 @@ std::vector<std::vector<pair_row>> long_lanes(generator& from, std::size_t count
     return lanes;
 }
 
+/// The same with text for the numbers, whose first bytes often tie.
+struct text_row {
+    std::string text;
+    std::size_t lane;
+
+    friend bool operator==(const text_row&, const text_row&) = default;
+};
+
+std::vector<std::vector<text_row>> as_texts(const std::vector<std::vector<pair_row>>& lanes) {
+    std::vector<std::vector<text_row>> texts(lanes.size());
+    for (std::size_t lane = 0; lane != lanes.size(); ++lane) {
+        for (const pair_row& row : lanes[lane]) {
+            const std::string high = padded(static_cast<std::uint32_t>(row.high), "");
+            texts[lane].push_back({padded(static_cast<std::uint32_t>(row.low), high), row.lane});
+        }
+    }
+    return texts;
+}
+
 /// The rows that come before the merge has to wait, or ends.
 std::vector<int> certain(number_merge& merge) {
     std::vector<int> rows;
@@ -204,10 +239,43 @@ TEST_CASE("a merge gives what one sort of everything gives, and ties in lane ord
     }
 }
 
+TEST_CASE("games have the same ends in conditional moves and in plain steps", "[merge]") {
+    namespace detail = sw::detail;
+    INFO(test_support::replay());
+    generator from;
+    const auto play = [&]<detail::words Words> {
+        // Few values, so that each word ties often; and the largest ones, which borrow.
+        const auto word = [&] {
+            return from.pick(std::vector<std::uint64_t>{0, 1, 2, ~std::uint64_t{0}});
+        };
+        const detail::contender first{16 * from.below(4U), {word(), word()}};
+        const std::uint64_t rival = 16 * from.between(4U, 8U);
+        const detail::head_key key{word(), word()};
+        detail::contender a = first;
+        detail::contender b = first;
+        const detail::game_result quick = detail::play_game<Words>(a, rival, key);
+        const detail::game_result plain = detail::play_plainly<Words>(b, rival, key);
+        REQUIRE(quick.tied == plain.tied);
+        REQUIRE(quick.loser == plain.loser);
+        REQUIRE(a.player == b.player);
+        REQUIRE(a.key == b.key);
+        const bool both = Words == detail::words::both;
+        const bool wins = both ? key < first.key : key.high < first.key.high;
+        REQUIRE(b.player == (wins ? rival : first.player));
+        REQUIRE(b.key.high == (wins ? key.high : first.key.high));
+        REQUIRE(plain.tied == (both ? key == first.key : key.high == first.key.high));
+    };
+    for (std::size_t round = 0; round != test_support::scaled(5'000); ++round) {
+        play.template operator()<detail::words::high>();
+        play.template operator()<detail::words::both>();
+    }
+}
+
 TEST_CASE("long lanes merge like one sort, whichever loop takes their rows", "[merge]") {
     INFO(test_support::replay());
     generator from;
     const auto by_both = sw::oldest_first(&pair_row::high, sw::unique(&pair_row::low));
+    const auto by_text = sw::oldest_first(sw::unique(&text_row::text));
     for (std::size_t round = 0; round != test_support::scaled(300); ++round) {
         const auto count = from.pick(std::vector<std::size_t>{1, 2, 2, 3, 7, 8, 17, 40});
         const sw::scan way = from.chance(50) ? sw::scan::forward : sw::scan::backward;
@@ -224,8 +292,11 @@ TEST_CASE("long lanes merge like one sort, whichever loop takes their rows", "[m
             return order == 0 ? a.lane < b.lane : (order < 0) == (way == sw::scan::forward);
         });
         CAPTURE(round, count, way);
-        const auto all = merged(by_both, way, std::move(lanes), from,
-                                from.pick(std::vector<std::size_t>{5, 60, 4'000}));
+        const auto page = from.pick(std::vector<std::size_t>{5, 60, 4'000});
+        const auto all_texts = merged(by_text, way, as_texts(lanes), from, page);
+        const bool same_texts = all_texts == as_texts({expected}).front();
+        REQUIRE(same_texts);
+        const auto all = merged(by_both, way, std::move(lanes), from, page);
         const bool same = all == expected;
         REQUIRE(same);
     }
@@ -532,32 +603,43 @@ TEST_CASE("items are moved and never copied", "[merge]") {
     CHECK(taken == std::vector{1, 2, 4, 5});
 }
 
-TEST_CASE("taking rows allocates nothing", "[merge]") {
+TEST_CASE("rows are fed and taken without allocating, but for a lane's last position", "[merge]") {
     constexpr std::size_t lanes = 8;
+    constexpr std::size_t rows = 100;
     const auto by_name = sw::oldest_first(sw::unique(&row::name));
-    sw::merge<row, decltype(by_name)> merge{by_name, sw::scan::forward, lanes};
+    std::vector<std::vector<row>> pages(lanes);
     for (std::size_t lane = 0; lane != lanes; ++lane) {
-        std::vector<row> rows;
-        for (std::uint32_t i = 0; i != 100; ++i) {
+        for (std::uint32_t i = 0; i != rows; ++i) {
             const auto key = static_cast<std::uint32_t>(i * lanes + lane);
-            rows.push_back({key, lane, padded(key, "too long for any small buffer: ")});
+            pages[lane].push_back({key, lane, padded(key, "too long for any small buffer: ")});
         }
-        REQUIRE_FALSE(merge.feed(lane, std::move(rows)));
+    }
+    std::size_t before = test_support::allocated_bytes;
+    sw::merge<row, decltype(by_name)> merge{by_name, sw::scan::forward, lanes};
+    bool fed = true;
+    for (std::size_t lane = 0; lane != lanes; ++lane) {
+        fed = !merge.feed(lane, std::move(pages[lane])) && fed;
         merge.finish(lane);
     }
     merge.settle();
-    const std::size_t before = test_support::allocated_bytes;
     std::size_t taken = 0;
     bool rising = true;
     const auto out = [&](std::size_t, row&& each) { rising = each.key == taken++ && rising; };
-    merge.run(lanes * 50, out);
-    while (merge.state(merge.top()) == decltype(merge)::head::row) {
+    while (taken < (rows - 2) * lanes) {
+        merge.run(lanes * 10, out);
         out(0, merge.take());
-        merge.run(10, out);
     }
     CHECK(test_support::allocated_bytes - before == 0);
+    // The last rows' positions say up to where the lanes are known: a text each.
+    before = test_support::allocated_bytes;
+    while (merge.state(merge.top()) == decltype(merge)::head::row) {
+        merge.run(10, out);
+        out(0, merge.take());
+    }
+    CHECK(test_support::allocated_bytes - before <= lanes * 64);
+    CHECK(fed);
     CHECK(rising);
-    CHECK(taken == lanes * 100);
+    CHECK(taken == lanes * rows);
 }
 
 TEST_CASE("a merge of up to sixteen lanes allocates nothing but what it is fed", "[merge]") {

@@ -25,9 +25,10 @@ inline namespace v1 {
 ///
 /// A loser tree of lane numbers over a dense array of order-preserving key prefixes: ⌈log₂ k⌉
 /// comparisons a row, without a branch that depends on them. A lane that keeps winning leaves the
-/// tree and runs against its runner-up alone; two lanes, and one, have loops of their own. Stable:
-/// equal positions come in lane order. Items are moved, never copied; nothing is allocated but the
-/// rows' own vectors (and room for more than 16 lanes). Not thread-safe.
+/// tree and runs against the winner of the others; two lanes, and one, have loops of their own.
+/// Stable: equal positions come in lane order. Items are moved, never copied. Nothing is allocated
+/// but room for more than 16 lanes, the position of a lane's last row, if that has text, and room
+/// for the keys of text of more than a hundred rows, which is used again. Not thread-safe.
 template <class Item, class Order>
 class merge {
 public:
@@ -45,46 +46,28 @@ public:
         if (rows.empty()) {
             return std::nullopt;
         }
-        auto& at = lanes_.lane(lane);
-        if (at.covered && !(compare(*at.covered, rows.front()) < 0)) {
-            return 0;
+        const std::optional<std::size_t> wrong = lanes_.append(lane, std::move(rows));
+        if (!wrong) {
+            changed(lane);
         }
-        if (const std::size_t sorted = lanes_.sorted_rows(rows); sorted != rows.size()) {
-            return sorted;
-        }
-        at.covered = order().position_of(rows.back());
-        auto& first = lanes_.head_of(lane);
-        if (first.next == first.end) {
-            at.rows = std::move(rows);
-        } else {
-            at.rows.erase(at.rows.begin(), at.rows.begin() + (first.next - at.rows.data()));
-            at.rows.insert(at.rows.end(), std::make_move_iterator(rows.begin()),
-                           std::make_move_iterator(rows.end()));
-        }
-        first.next = at.rows.data();
-        first.end = first.next + at.rows.size();
-        changed(lane);
-        return std::nullopt;
+        return wrong;
     }
 
     /// Moves a lane's wall: all its rows up to `to` are known.
     void cover(std::size_t lane, const position_type& to) {
-        auto& at = lanes_.lane(lane);
-        if (!at.covered || compare(*at.covered, to) < 0) {
-            at.covered = to;
-        }
+        lanes_.cover(lane, to);
         changed(lane);
     }
 
     /// The lane has no rows but those that it was fed.
     void finish(std::size_t lane) {
-        lanes_.lane(lane).finished = true;
+        lanes_.finish(lane);
         changed(lane);
     }
 
     /// The lane may have more rows after all.
     void reopen(std::size_t lane) {
-        lanes_.lane(lane).finished = false;
+        lanes_.reopen(lane);
         changed(lane);
     }
 
@@ -107,12 +90,14 @@ public:
     /// Takes the row of `top()`, which must have one, and plays its lane again. O(log k).
     [[nodiscard]] Item take() {
         Item item = std::move(*lanes_.head_of(top()).next);
-        lanes_.template pass<detail::words::both>(top(), lanes_.tie());
+        lanes_.template pass<detail::words::both>(lanes_.view(), top(), lanes_.tie());
         return item;
     }
 
     /// Takes up to `most` rows, calling `out(lane, Item&&)` for each, until what comes next is no
-    /// row, or may have the position of the last one: see `next_equals`. Returns how many.
+    /// row, or may have the position of the last one: see `next_equals`. Returns how many. Where
+    /// `out(lane, Item* first, Item* last)` can be called, too, it is told at once of many rows of
+    /// one lane, to be moved from.
     template <class Out>
     std::size_t run(std::size_t most, Out&& out) {
         return loops_.run(lanes_, most, out);
@@ -124,12 +109,10 @@ public:
     }
 
     /// Up to where the lane's rows are known; nothing when it was never fed.
-    [[nodiscard]] const std::optional<position_type>& covered(std::size_t lane) const noexcept {
-        return lanes_.lane(lane).covered;
+    [[nodiscard]] const std::optional<position_type>& covered(std::size_t lane) const {
+        return lanes_.covered(lane);
     }
-    [[nodiscard]] bool finished(std::size_t lane) const noexcept {
-        return lanes_.lane(lane).finished;
-    }
+    [[nodiscard]] bool finished(std::size_t lane) const noexcept { return lanes_.finished(lane); }
     /// Rows that wait in the lane.
     [[nodiscard]] std::size_t buffered(std::size_t lane) const noexcept {
         return lanes_.waiting(lane);
@@ -161,14 +144,13 @@ public:
     /// Compares items and positions in the direction of the merge.
     template <class A, class B>
     [[nodiscard]] std::strong_ordering compare(const A& a, const B& b) const {
-        return lanes_.compare(a, b);
+        return lanes_.by().compare(a, b);
     }
 
 private:
     enum class stale : std::uint8_t { nothing, top, all };
 
     void changed(std::size_t lane) {
-        lanes_.refresh(lane);
         stale_ = stale_ != stale::all && lane == top() ? stale::top : stale::all;
     }
 

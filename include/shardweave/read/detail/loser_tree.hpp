@@ -4,6 +4,7 @@
 
 /// A tournament of numbered players that remembers who lost where.
 
+#include <shardweave/read/detail/game.hpp>
 #include <shardweave/read/detail/head_key.hpp>
 #include <shardweave/read/detail/small_array.hpp>
 
@@ -15,14 +16,6 @@
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
-
-enum class words : std::uint8_t { high, both };
-
-/// A player, and its key.
-struct contender {
-    std::size_t player;
-    head_key key;
-};
 
 /// A loser tree (Knuth, TAOCP vol. 3, 5.4.1) over players who are compared by their keys, which lie
 /// in an array of their own. When the winner's key changes, `replay` finds the next winner in
@@ -62,53 +55,67 @@ public:
     }
 
     /// Plays the winner's games again, with a new key. No branch depends on who wins. The new
-    /// winner is told with its key, so that nobody waits for these to be stored and loaded.
+    /// winner is told with its key, so that nobody waits for these to be stored and loaded: with
+    /// `words::high`, only the first word.
     ///
-    /// `Words` is how much of a key is compared without a branch; `tied(rival, winner)` decides
-    /// whether the rival wins where that much of both keys is equal.
+    /// `tied(rival, winner)` decides whether the rival wins where that much of both keys is equal.
     template <words Words, class Tied>
     [[gnu::always_inline]] contender replay(contender of, const head_key* keys, const Tied& tied) {
-        // Offsets of keys, not numbers of players: an instruction less for each game.
-        std::uint64_t winner = of.player * sizeof(head_key);
-        head_key key = of.key;
-        const auto* const first = reinterpret_cast<const std::byte*>(keys);
-        std::uint32_t* const losers = losers_.data();
-        for (std::size_t game = (of.player + losers_.size()) / 2; game != 0; game /= 2) {
-            const std::uint64_t rival = losers[game];
-            const auto& other = *reinterpret_cast<const head_key*>(first + rival);
-            std::uint64_t wins = 0;
-            if constexpr (Words == words::both) {
-                wins = mask_of(other < key);
-                if (other == key) [[unlikely]] {
-                    wins = mask_of(tied(rival / sizeof(head_key), winner / sizeof(head_key)));
-                }
-                key = choose(wins, other, key);
-            } else {
-                wins = mask_of(other.high < key.high);
-                if (other.high == key.high) [[unlikely]] {
-                    wins = mask_of(tied(rival / sizeof(head_key), winner / sizeof(head_key)));
-                }
-                key.high = choose(wins, other.high, key.high);
-            }
-            const std::uint64_t change = (winner ^ rival) & wins;
-            losers[game] = static_cast<std::uint32_t>(rival ^ change);
-            winner ^= change;
-        }
-        losers[0] = static_cast<std::uint32_t>(winner);
-        return {winner / sizeof(head_key), key};
+        return view().template replay<Words>(of.player, of, keys, tied);
     }
 
-    /// Who would win without the winner. Requires two players.
-    template <class Before>
-    [[nodiscard]] std::size_t runner_up(const head_key* keys, const Before& before) const {
-        std::size_t game = (winner() + losers_.size()) / 2;
-        std::size_t best = player_in(game);
-        while ((game /= 2) != 0) {
-            const std::size_t rival = player_in(game);
-            best = choose(mask_of(wins(keys, rival, best, before)), rival, best);
-        }
-        return best;
+    /// Takes the winner out, whose seat a player gets who loses all games. Returns the new winner.
+    template <class Tied>
+    contender leave(contender absent, const head_key* keys, const Tied& tied) {
+        return view().template replay<words::both>(winner(), absent, keys, tied);
     }
+
+    /// Puts the player back in who left.
+    template <class Tied>
+    void enter(std::size_t player, const head_key* keys, const Tied& tied) {
+        // From the last game down to the player's first one: who came up on its side loses to
+        // who came up on the other one, or that one to it. Those from the other sides stay.
+        const std::size_t leaf = player + losers_.size();
+        std::uint32_t came_up = losers_[0];
+        for (auto above = static_cast<unsigned>(std::bit_width(leaf)) - 1; above != 0; --above) {
+            std::uint32_t& loser = losers_[leaf >> above];
+            const std::size_t from = came_up / sizeof(head_key) + losers_.size();
+            if (from >> (above - 1) != leaf >> (above - 1)) {
+                std::swap(loser, came_up);
+            }
+        }
+        replay<words::both>({player, keys[player]}, keys, tied);
+    }
+
+    /// A copy of where the tree lies, for loops whose writes elsewhere can not change it.
+    struct places {
+        std::uint32_t* losers;
+        std::size_t size;
+
+        /// Plays the games on the way up from a player's seat; see `loser_tree::replay`.
+        template <words Words, class Tied>
+        [[gnu::always_inline]] contender replay(std::size_t seat, contender of,
+                                                const head_key* keys, const Tied& tied) const {
+            // Offsets of keys, not numbers of players: an instruction less for each game.
+            contender winner{of.player * sizeof(head_key), of.key};
+            const auto* const first = reinterpret_cast<const std::byte*>(keys);
+            for (std::size_t game = (seat + size) / 2; game != 0; game /= 2) {
+                const std::uint64_t rival = losers[game];
+                const auto& key = *reinterpret_cast<const head_key*>(first + rival);
+                game_result result = play_game<Words>(winner, rival, key);
+                if (result.tied) [[unlikely]] {
+                    if (tied(rival / sizeof(head_key), winner.player / sizeof(head_key))) {
+                        result.loser = winner.player;
+                        winner = {rival, key};
+                    }
+                }
+                losers[game] = static_cast<std::uint32_t>(result.loser);
+            }
+            losers[0] = static_cast<std::uint32_t>(winner.player);
+            return {winner.player / sizeof(head_key), winner.key};
+        }
+    };
+    [[nodiscard]] places view() noexcept { return {losers_.data(), losers_.size()}; }
 
 private:
     static constexpr std::uint32_t nobody = ~std::uint32_t{0};
