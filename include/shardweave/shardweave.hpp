@@ -54,6 +54,7 @@
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/quota.hpp>
 #include <shardweave/read/reading.hpp>
+#include <shardweave/read/reduce.hpp>
 #include <shardweave/read/stats.hpp>
 #include <shardweave/read/stream.hpp>
 #include <shardweave/read/token.hpp>

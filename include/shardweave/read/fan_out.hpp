@@ -9,12 +9,15 @@
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/cursor.hpp>
+#include <shardweave/read/detail/calls.hpp>
 #include <shardweave/read/detail/drive.hpp>
+#include <shardweave/read/detail/sources.hpp>
 #include <shardweave/read/detail/worker_crew.hpp>
 #include <shardweave/read/order.hpp>
 #include <shardweave/read/page.hpp>
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/reading.hpp>
+#include <shardweave/read/reduce.hpp>
 #include <shardweave/read/stream.hpp>
 
 #include <memory>
@@ -22,6 +25,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace shardweave {
 inline namespace v1 {
@@ -128,6 +132,38 @@ public:
             }
         }
         return std::nullopt;
+    }
+
+    /// Asks every source of the keys for its part, `ask(const reduce_query&)`, and combines them in
+    /// the sources' order, `value = combine(std::move(value), std::move(part))`. Throws what `page`
+    /// throws, and `errc::invalid_options` with `on_failure::prefix`, which a sum does not have.
+    ///
+    /// A part counts rows, and not items: what a migration has copied counts twice until its source
+    /// is purged, and tombstones count unless `ask` leaves them out. Where that matters, `stream`.
+    template <class Value, class Ask, class Combine>
+    [[nodiscard]] reduction<Value> reduce(const key_set& keys, const reduce_options& with,
+                                          Value start, const Ask& ask,
+                                          const Combine& combine) const {
+        using part = std::remove_cvref_t<std::invoke_result_t<const Ask&, const reduce_query&>>;
+        if (options_.on_failure == on_failure::prefix) {
+            throw failure{errc::invalid_options,
+                          "a reduction has no prefix; use on_failure::fail or skip"};
+        }
+        const router::snapshot table = router_->pin();
+        const std::vector<source> sources =
+            detail::sources_of(*table, keys.keys(), options_.grouping, with.within);
+        detail::parts_of_sources<part, Ask> parts{sources, with, table->epoch()};
+        detail::worker_crew crew;
+        detail::calls<part, typename detail::parts_of_sources<part, Ask>::request, Ask> calls{
+            ask, options_.concurrency, crew, options_.attempts, *options_.budgets};
+        calls.limit({with.deadline, with.stop});
+        parts.ask(calls, options_.on_failure);
+        for (auto& each : parts.parts()) {
+            if (each) {
+                start = combine(std::move(start), *std::move(each));
+            }
+        }
+        return {std::move(start), std::move(parts.failures()), parts.stats()};
     }
 
     [[nodiscard]] const Order& order() const noexcept { return order_; }

@@ -32,10 +32,10 @@
 namespace shardweave {
 inline namespace v1 {
 
-/// What a driver needs for a page, and nothing else: do what `next` says until it says `finished`,
-/// feed `answer` or `fail`, then `take` the page. Made by `fan_out::read`, for event loops of one's
-/// own; `fan_out::page` and `adapters/asio` drive it. Not thread-safe. It refers to the fan-out,
-/// and its queries to it, so it stays where it is while one is under way.
+/// Do what `next` says until it says `finished`, feed `answer` or `fail`, then `take` the page.
+/// Made by `fan_out::read`, for event loops of one's own; `fan_out::page` drives it, too. Not
+/// thread-safe. It refers to the fan-out, and its queries to it: it stays where it is while one is
+/// under way.
 template <class Item, class Order>
 class reading {
 public:
@@ -60,7 +60,6 @@ public:
     }
     reading(const reading&) = delete;
     reading& operator=(const reading&) = delete;
-    ~reading() = default;
 
     /// What to do now. Throws `errc::limit_exceeded` where it reaches a time with too many sources.
     [[nodiscard]] action next() {
@@ -154,6 +153,11 @@ private:
         return from_.state.as_of ? from_.state.as_of : with_.as_of;
     }
 
+    /// Whether a source that is at its end this way stays there.
+    [[nodiscard]] bool ended_stay() const noexcept {
+        return how_->growth == growth::in_front && way() == scan::forward;
+    }
+
     /// The times that are left to read.
     [[nodiscard]] detail::stretches cut() {
         time_range all = with_.within;
@@ -212,7 +216,7 @@ private:
                            .within = Order::timed ? with_.within.intersection(times) : time_range{},
                        });
         if (same) {
-            weave_->resume(from_.state.hints.each, how_->growth == growth::in_front);
+            weave_->resume(from_.state.hints.each, ended_stay());
         }
     }
 
@@ -236,10 +240,9 @@ private:
     void collect() {
         std::vector<Item> more = weave_->take_page();
         if (items_.empty()) {
-            items_ = std::move(more);
-        } else {
-            std::ranges::move(more, std::back_inserter(items_));
+            items_.swap(more);
         }
+        std::ranges::move(more, std::back_inserter(items_));
         boundary_ = weave_->boundary();
         ended_ = weave_->ended();
         failures_.insert(failures_.end(), weave_->failures().begin(), weave_->failures().end());
@@ -263,7 +266,7 @@ private:
             return same;
         }
         cursor::state onward = state_at(way(), boundary_);
-        onward.hints = detail::hints_of(*weave_, how_->growth == growth::in_front);
+        onward.hints = detail::hints_of(*weave_, ended_stay());
         return onward;
     }
 

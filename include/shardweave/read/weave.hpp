@@ -87,7 +87,8 @@ public:
     /// What to do now.
     [[nodiscard]] action next() {
         if (doomed_) {
-            return rounds_.outstanding() ? action::wait() : action::failed(blame());
+            return rounds_.outstanding() ? action::wait()
+                                         : action::failed(detail::blame(failures_));
         }
         auto requests = rounds_.follow_up();
         if (!rounds_.outstanding() && !std::exchange(topped_up_, true)) {
@@ -215,8 +216,8 @@ private:
         if (!page_.empty()) {
             reach(merged.order().position_of(page_.back()));
         }
-        if (at_wall && merged.covered(merged.top())) {
-            // All up to the nearest wall is known, and was handed out.
+        if (ended_ == page_end::budget && merged.covered(merged.top())) {
+            // All up to the nearest wall was looked at: the next budget is not for that again.
             reach(*merged.covered(merged.top()));
         }
         rounds_.stats().rows_returned += page_.size();
@@ -272,15 +273,6 @@ private:
         rounds_.give_up(from, options_.on_failure == on_failure::skip ? detail::standing::skipped
                                                                       : detail::standing::stuck);
         failures_.insert(dooms ? failures_.begin() : failures_.end(), std::move(why));
-    }
-
-    /// The error that doomed the read, naming every other shard that failed.
-    [[nodiscard]] error blame() const {
-        error first = failures_.front();
-        for (std::size_t i = 1; i != failures_.size(); ++i) {
-            first.detail += "; also " + failures_[i].message();
-        }
-        return first;
     }
 
     options options_;

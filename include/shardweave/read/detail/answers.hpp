@@ -80,6 +80,15 @@ bool looked_at(merge<Item, Order>& merged, std::size_t lane, const std::optional
     return true;
 }
 
+/// The error that ends a read, first of all, naming every other one.
+[[nodiscard]] inline error blame(const std::vector<error>& failures) {
+    error first = failures.front();
+    for (std::size_t i = 1; i != failures.size(); ++i) {
+        first.detail += "; also " + failures[i].message();
+    }
+    return first;
+}
+
 [[nodiscard]] inline error blame(const source& about, errc code, std::string detail) {
     return {code, about.shard, about.partition_keys.empty() ? "" : about.partition_keys.front(),
             std::move(detail)};
