@@ -2,7 +2,7 @@
 #ifndef SHARDWEAVE_SHARDWEAVE_HPP
 #define SHARDWEAVE_SHARDWEAVE_HPP
 
-/// Everything but the adapters.
+/// Everything but the adapters, and testing/, which a program's tests include.
 
 #include <shardweave/core/bytes.hpp>
 #include <shardweave/core/error.hpp>

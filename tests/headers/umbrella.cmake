@@ -1,6 +1,7 @@
-# The umbrella includes every public header but the adapters, sorted: -DINCLUDE=<include dir> -P this.
+# The umbrella includes every public header but the adapters and what is for tests,
+# sorted: -DINCLUDE=<include dir> -P this.
 file(GLOB_RECURSE headers RELATIVE ${INCLUDE} ${INCLUDE}/*.hpp)
-list(FILTER headers EXCLUDE REGEX "/(detail|adapters)/|^shardweave/shardweave.hpp$")
+list(FILTER headers EXCLUDE REGEX "/(detail|adapters|testing)/|^shardweave/shardweave.hpp$")
 list(SORT headers)
 list(TRANSFORM headers REPLACE "(.+)" "#include <\\1>")
 
