@@ -190,6 +190,8 @@ TEST_CASE("hedges wait until it is known what is usual, at least so long, and ar
     CHECK(on.plan.next_due() == start + 20ms);
     CHECK(on.plan.due(start + 20ms) == attempt{0, 2 - 1});
     CHECK(on.plan.due(start + 20ms) == std::nullopt);  // the budget is spent
+    // A driver that is told to look again at once would never rest.
+    CHECK(on.plan.next_due() == sw::instant::max());
 }
 
 TEST_CASE("what is usual follows the recent attempts", "[attempts]") {

@@ -21,7 +21,8 @@ enum class fetch : std::uint8_t {
     quota,
     /// The whole page: never a second round, and as many times the rows as there are sources.
     full,
-    /// Its even part and one more: the fewest rows, and nearly always a second round.
+    /// Its even part and one more: the shortest first answers, and nearly always a second round,
+    /// which for many sources asks for more rows than were saved.
     least,
 };
 

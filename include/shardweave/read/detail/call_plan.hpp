@@ -64,10 +64,13 @@ public:
             }
         }
         for (const run& each : runs_) {
-            if (hedge_at(each) <= now && budgets_->hedge()) {
-                ++counts_.hedges;
+            if (hedge_at(each) <= now) {
+                // Whether it can be paid for or not: asked again and again, it would never rest.
                 calls_[each.who.call].hedged = true;
-                return begin(each.who.call, now);
+                if (budgets_->hedge()) {
+                    ++counts_.hedges;
+                    return begin(each.who.call, now);
+                }
             }
         }
         return std::nullopt;
