@@ -3,7 +3,9 @@
 """Runs a benchmark as built by one or more compilers, counts its instructions with callgrind, and prints the
 tables of docs/performance.md: ratios to the first row of each, in bold where a bar is missed.
 
-usage: report.py [--only-instructions] [--part NAME]... COMPILER=PROGRAM...
+With --merges, one table of all: ours, and each peer's time as a multiple of it, with the bars beside.
+
+usage: report.py [--only-instructions | --merges] [--part NAME]... COMPILER=PROGRAM...
 
 as in: report.py g++=build/release/benchmarks/benchmark_placement \\
                  clang=build/clang/benchmarks/benchmark_placement
@@ -82,14 +84,46 @@ def add_instructions(rows, tables):
         row.append(f"≤ {bar:.2f}" if bar else "")
 
 
+def print_merges(tables):
+    """A row for each table, a column for each peer; what is measured against a bar has it beside."""
+    ours = "shardweave::merge"
+    names, rows = [], []
+    for title, cells in tables.items():
+        bars = {line[0].partition(" / ")[0]: (float(line[3].split()[1]), line[4] == "met")
+                for line in cells if " / " in line[0]}
+        timed = {line[0]: float(line[1]) for line in cells if " / " not in line[0]}
+        least = next(time for name, time in timed.items() if name.startswith(ours))
+        about = title.removeprefix("merging ").partition(", against")[0]
+        unit = f"{least:.1f} ns" if least < 500 else f"{least / 1000:.2f} µs"
+        row = {"": about, "ours": unit}
+        for at, (name, time) in enumerate(timed.items()):
+            if not name.startswith(ours):
+                short = name.partition(", ")[0].removeprefix("peer: ")
+                bar, met = bars.get(name, (0, True))
+                beside = f" (≥ {bar:g})" if bar else ""
+                row["a move" if at == 0 and "sort" not in name else short] = cell(time / least, met, beside)
+        moved = next(line for line in cells if line[0].startswith(ours))[3:]
+        if len(moved) == 2:  # a bar in multiples of a move
+            move = next(iter(timed.values()))
+            row["a move"] = cell(move / least, moved[1] == "met", f" (≥ {1 / float(moved[0].split()[1]):.2f})")
+        names += [name for name in row if name not in names]
+        rows.append(row)
+    print_table(names, [[row.get(name, "") for name in names] for row in rows])
+
+
 def main():
     ask = argparse.ArgumentParser()
     ask.add_argument("--only-instructions", action="store_true")
+    ask.add_argument("--merges", action="store_true")
     ask.add_argument("--part", action="append", default=[])
     ask.add_argument("programs", nargs="+", metavar="COMPILER=PROGRAM")
     asked = ask.parse_args()
     programs = {name: str(pathlib.Path(path).resolve())
                 for name, path in (each.split("=", 1) for each in asked.programs)}
+    if asked.merges:
+        for program in programs.values():
+            print_merges(times(program, asked.part))
+        return
     counted = {name: instructions(program, asked.part) for name, program in programs.items()}
     timed = {name: {} if asked.only_instructions else times(program, asked.part)
              for name, program in programs.items()}

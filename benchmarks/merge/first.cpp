@@ -89,8 +89,7 @@ void first_of(const std::string& title, Draw draw, double sort_bar, double heap_
                 stop_unless(!merged.feed(lane, std::move(given[i][lane])), "a page");
             }
             merged.settle();
-            Item* out = outs[i].data();
-            merged.run(limit, to_array<Item>{&out});
+            merged.run(limit, to_array<Item>{outs[i].data()});
         }
         return outs.size();
     });

@@ -99,12 +99,10 @@ inline void stop_unless(bool right, std::string_view who) {
 /// Moves rows, and runs of them, to where `next` points, and that on.
 template <class Item>
 struct to_array {
-    Item** next;
+    Item* next;
 
-    void operator()(std::size_t, Item&& row) const { *(*next)++ = std::move(row); }
-    void operator()(std::size_t, Item* first, Item* last) const {
-        *next = std::move(first, last, *next);
-    }
+    void operator()(std::size_t, Item&& row) { *next++ = std::move(row); }
+    void operator()(std::size_t, Item* first, Item* last) { next = std::move(first, last, next); }
 };
 
 /// Feeds a page whenever the merge waits for its source; returns the end of what was written.
@@ -114,8 +112,9 @@ Item* merge_pages(merge_of<Item>& merged, pages<Item>& from, std::vector<std::si
     using head = typename merge_of<Item>::head;
     merged.settle();
     Item* const end = out + most;
-    while (out != end) {
-        merged.run(static_cast<std::size_t>(end - out), to_array<Item>{&out});
+    to_array<Item> to{out};
+    while (to.next != end) {
+        merged.run(static_cast<std::size_t>(end - to.next), to);
         const std::size_t lane = merged.top();
         if (merged.state(lane) == head::wall) {
             if (fed[lane] == from[lane].size()) {
@@ -128,7 +127,7 @@ Item* merge_pages(merge_of<Item>& merged, pages<Item>& from, std::vector<std::si
             break;
         }
     }
-    return out;
+    return to.next;
 }
 
 }  // namespace merge_benchmark

@@ -248,8 +248,8 @@ TEST_CASE("games have the same ends in conditional moves and in plain steps", "[
         const auto word = [&] {
             return from.pick(std::vector<std::uint64_t>{0, 1, 2, ~std::uint64_t{0}});
         };
-        const detail::contender first{16 * from.below(4U), {word(), word()}};
-        const std::uint64_t rival = 16 * from.between(4U, 8U);
+        const detail::contender first{std::uint64_t{16} * from.below(4U), {word(), word()}};
+        const std::uint64_t rival = std::uint64_t{16} * from.between(4U, 8U);
         const detail::head_key key{word(), word()};
         detail::contender a = first;
         detail::contender b = first;

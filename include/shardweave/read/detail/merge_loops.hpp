@@ -224,13 +224,15 @@ private:
             std::size_t steps = std::min({left, block, std::max<std::size_t>(rows, 2) - 2});
             const std::size_t begin = steps;
             const Item* const b_begin = b;
-            for (; lopsided && steps != 0 && first != second; --steps) {
-                if (second < first) {
-                    out(1, std::move(*b));
-                    second = key(*++b);
-                } else {
-                    out(0, std::move(*a));
-                    first = key(*++a);
+            if (lopsided) {
+                for (; steps != 0 && first != second; --steps) {
+                    if (second < first) {
+                        out(1, std::move(*b));
+                        second = key(*++b);
+                    } else {
+                        out(0, std::move(*a));
+                        first = key(*++a);
+                    }
                 }
             }
             for (; steps != 0 && first != second; --steps) {
