@@ -36,13 +36,19 @@ int main() {
 
     // Read one day: eight partition keys, whatever the sensor's age.
     const sw::router router{table};
+    const auto select = [&](const auto& q) -> sw::shard_page<event> {
+        const auto at = rows.find(q.partition_keys.front());
+        return {.items = at == rows.end() || q.after ? std::vector<event>{} : at->second};
+    };
     const sw::fan_out reader{router, sw::newest_first(&event::created_at, sw::unique(&event::id)),
-                             [&](const auto& q) -> sw::shard_page<event> {
-                                 const auto at = rows.find(q.partition_keys.front());
-                                 return {.items = at == rows.end() || q.after ? std::vector<event>{}
-                                                                              : at->second};
-                             }};
+                             select};
     const auto day = reader.page("sensor-7", {.limit = 20, .within = {first, first + days{1}}});
+
+    // The newest twenty of ten years ask one window, or two.
+    const sw::fan_out timeline{
+        router, sw::newest_first(sw::timed<seconds>(&event::created_at), sw::unique(&event::id)),
+        select};
+    const auto newest = timeline.page("sensor-7", {.within = {.until = first + days{3653}}});
 
     // From Monday on, sixteen buckets an hour. Late items of Sunday still go to Sunday's window.
     const sys_days monday = first + days{7};
@@ -67,7 +73,7 @@ int main() {
 
     std::printf("%zu event of the day; %s, then %s; %zu partition keys an hour\n", day.items.size(),
                 late.c_str(), next.c_str(), kept.targets("sensor-7", sw::item_time{monday}).size());
-    return day.items.size() == 1 && late.ends_with("@20261206T0000Z") &&
+    return day.items.size() == 1 && newest.items.size() == 2 && late.ends_with("@20261206T0000Z") &&
                    next.ends_with("@20261207T0000Z") &&
                    kept.targets("sensor-7", sw::item_time{monday}).size() == 16 &&
                    dropped.size() == 7 * 8

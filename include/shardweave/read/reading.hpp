@@ -7,7 +7,6 @@
 
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
-#include <shardweave/core/limits.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
@@ -107,7 +106,7 @@ public:
             onward.emplace(onward_state());
         }
         check_progress(onward);
-        result.items = take_items();
+        take_items(result.items);
         std::optional<cursor> return_way;
         if (from_.after && with_.limit != 0 && (result.failures.empty() || !result.items.empty())) {
             // Behind an empty page is the whole list, read from its other end.
@@ -125,8 +124,11 @@ public:
         return result;
     }
 
-    /// For streams: the items alone, in the walked direction.
-    [[nodiscard]] std::vector<Item> take_items() { return std::exchange(items_, {}); }
+    /// For streams: the items alone, in the walked direction, in exchange for memory to use again.
+    void take_items(std::vector<Item>& into) {
+        into.clear();
+        into.swap(items_);
+    }
     /// Starts the next page, keeping what is buffered. Requires `may_have_more`.
     void turn() {
         failures_.clear();
@@ -221,13 +223,7 @@ private:
     }
 
     void check(std::size_t sources) const {
-        if (with_.limit > limits::page_items ||
-            with_.limit * std::max<std::size_t>(sources, 1) > limits::buffered_rows) {
-            throw failure{errc::limit_exceeded,
-                          detail::concat("a page of ", with_.limit, " items from ", sources,
-                                         " sources; at most ", limits::page_items, " items and ",
-                                         limits::buffered_rows, " rows in memory are allowed")};
-        }
+        detail::check_size(with_.limit, sources);
         if (!weave_ && std::min(with_.budget.requests, with_.budget.rows) < sources) {
             throw failure{errc::invalid_options,
                           detail::concat("a budget of ", with_.budget.requests, " requests and ",
@@ -238,11 +234,11 @@ private:
 
     /// Takes what a finished weave has.
     void collect() {
-        std::vector<Item> more = weave_->take_page();
         if (items_.empty()) {
-            items_.swap(more);
+            weave_->take_page(items_);
+        } else {
+            std::ranges::move(weave_->take_page(), std::back_inserter(items_));
         }
-        std::ranges::move(more, std::back_inserter(items_));
         boundary_ = weave_->boundary();
         ended_ = weave_->ended();
         failures_.insert(failures_.end(), weave_->failures().begin(), weave_->failures().end());

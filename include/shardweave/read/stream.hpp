@@ -160,7 +160,7 @@ private:
         }
         at_.after = reading_->boundary();
         at_.state.hints = {};
-        chunk_ = reading_->take_items();
+        reading_->take_items(chunk_);
         const bool skips = reader_->options_.on_failure == on_failure::skip;
         auto& failed = skips ? skipped_ : failures_;
         failed.insert(failed.end(), reading_->failures().begin(), reading_->failures().end());

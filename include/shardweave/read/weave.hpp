@@ -12,6 +12,7 @@
 #include <shardweave/read/detail/rounds.hpp>
 #include <shardweave/read/detail/shares.hpp>
 #include <shardweave/read/detail/source_state.hpp>
+#include <shardweave/read/detail/taken_rows.hpp>
 #include <shardweave/read/hints.hpp>
 #include <shardweave/read/item_traits.hpp>
 #include <shardweave/read/merge.hpp>
@@ -132,6 +133,11 @@ public:
 
     /// The items of the finished page, in the walked direction.
     [[nodiscard]] std::vector<Item> take_page() { return std::exchange(page_, {}); }
+    /// The same, in exchange for memory that is used again.
+    void take_page(std::vector<Item>& into) {
+        into.clear();
+        into.swap(page_);
+    }
 
     /// The position of the last row that the finished pages consumed, or where the read started.
     /// Every row up to here was handed out or is deleted, every row beyond was not.
@@ -190,6 +196,7 @@ private:
     bool drain() {
         merge<Item, Order>& merged = rounds_.merged();
         merged.settle();
+        page_.reserve(std::min(options_.limit, page_.size() + rounds_.waiting()));
         while (page_.size() != options_.limit && merged.lanes() != 0) {
             const std::size_t lane = merged.top();
             if (merged.state(lane) == head::wall && !rounds_.blocked_at(lane)) {
@@ -238,10 +245,7 @@ private:
     /// Takes items that are certain, each once however often it is there.
     void consume(merge<Item, Order>& merged) {
         const std::size_t before = page_.size();
-        merged.run(options_.limit - before, [this](std::size_t lane, Item&& item) {
-            shares_.took(lane);
-            page_.push_back(std::move(item));
-        });
+        merged.run(options_.limit - before, detail::taken_rows<Item>{page_, shares_});
         while (merged.next_equals(page_.back())) {
             ++rounds_.stats().duplicates;
             Item copy = merged.take();

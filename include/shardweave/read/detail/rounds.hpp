@@ -10,6 +10,7 @@
 #include <shardweave/read/action.hpp>
 #include <shardweave/read/asking.hpp>
 #include <shardweave/read/detail/answers.hpp>
+#include <shardweave/read/detail/asked.hpp>
 #include <shardweave/read/detail/purse.hpp>
 #include <shardweave/read/detail/source_state.hpp>
 #include <shardweave/read/merge.hpp>
@@ -28,16 +29,6 @@
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
-
-/// What all queries of a read have in common.
-struct asked {
-    scan way = scan::forward;
-    std::string filter{};
-    shardweave::epoch epoch{};
-    time_range within{};
-    read_budget budget{};
-    repeated_cursor repeated = repeated_cursor::no_progress;
-};
 
 /// Asks sources in rounds, and feeds the answers to a merge. A short answer is followed up at once;
 /// a new round starts when nothing is outstanding.
@@ -90,9 +81,7 @@ public:
         round_.clear();
         const std::size_t depth = stats_.rounds + 1;
         std::optional<position_type> bound = merge_.nth_waiting(need);
-        std::size_t waiting = 0;
         for (std::size_t i = 0; i != sources_.size(); ++i) {
-            waiting += merge_.buffered(i);
             // Nothing beyond the frontier of a source that failed will be handed out.
             if (stuck(i) && (!bound || merge_.compare(*merge_.covered(i), *bound) < 0)) {
                 bound = merge_.covered(i);
@@ -104,7 +93,7 @@ public:
             }
         }
         // What is in memory already leaves less room for the rest.
-        const std::size_t room = buffered_rows - std::min(buffered_rows, waiting);
+        const std::size_t room = buffered_rows - std::min(buffered_rows, waiting());
         for (const std::size_t i : round_) {
             sources_[i].wanted =
                 std::min(sources_[i].wanted, std::max<std::size_t>(room / round_.size(), 1));
@@ -161,6 +150,7 @@ public:
             }
             at.unfinished = at.wanted != 0;
         } else if (at.until) {
+            at.progress.advanced();  // the next question is another one
             merge_.cover(from, *at.until);
         } else {
             merge_.finish(from);
@@ -214,6 +204,14 @@ public:
         return false;
     }
 
+    /// Rows that wait in all sources.
+    [[nodiscard]] std::size_t waiting() const noexcept {
+        std::size_t rows = 0;
+        for (std::size_t i = 0; i != sources_.size(); ++i) {
+            rows += merge_.buffered(i);
+        }
+        return rows;
+    }
     [[nodiscard]] bool outstanding() const noexcept { return outstanding_ != 0; }
     /// The budget would not pay for what is to be asked next.
     [[nodiscard]] bool spent() const noexcept { return purse_.spent(); }

@@ -31,8 +31,10 @@ public:
         turn();
     }
 
-    /// The page took a row from the source.
-    void took(std::size_t number) noexcept { taken_[number] += 1; }
+    /// The page took rows from the source.
+    void took(std::size_t number, std::size_t rows) noexcept {
+        taken_[number] += static_cast<double>(rows);
+    }
 
     /// Ends a page: its shares, and those of the pages before it, fading by a quarter each time.
     void turn() {

@@ -86,6 +86,17 @@ namespace detail {
     return by_rank;
 }
 
+/// Throws `errc::limit_exceeded` for a page that is too large.
+inline void check_size(std::size_t limit, std::size_t sources) {
+    if (limit > limits::page_items ||
+        limit * std::max<std::size_t>(sources, 1) > limits::buffered_rows) {
+        throw failure{errc::limit_exceeded,
+                      concat("a page of ", limit, " items from ", sources, " sources; at most ",
+                             limits::page_items, " items and ", limits::buffered_rows,
+                             " rows in memory are allowed")};
+    }
+}
+
 /// Tells lists of sources apart.
 [[nodiscard]] inline std::uint64_t fingerprint(const std::vector<source>& sources) {
     std::string bytes;
