@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -73,6 +74,7 @@ struct history {
         return sw::fan_out{
             router, by,
             std::function<sw::shard_page<post>(const post_query&)>{[this](const post_query& query) {
+                const std::scoped_lock lock{mutex};
                 asked.insert(query.partition_keys.begin(), query.partition_keys.end());
                 ++calls;
                 return store.answer(query);
@@ -88,6 +90,7 @@ struct history {
     sw::router router;
     Order by;
     posts all;
+    std::mutex mutex;
     std::set<std::string> asked;
     std::size_t calls = 0;
 };
@@ -328,4 +331,56 @@ TEST_CASE("lazily or at once, forward and back, a timed list is the same list",
         draw_all(newest, seed);
         draw_all(oldest, seed);
     }
+}
+
+TEST_CASE("a range bounds a read at both ends, both ways, whatever is asked beyond it",
+          "[reading][range]") {
+    const auto plain = sw::newest_first(&post::created_at, sw::unique(&post::id));
+    const sw::router router{
+        sw::routing_table{sw::scheme_table{sw::calculated(1)}.with("a", sw::calculated(4)),
+                          sw::shard_map::even({"db0", "db1"})}};
+    test_support::memory_store store{plain};
+    posts all;
+    for (int i = 0; i != 60; ++i) {
+        all.push_back({i / 2, "p" + std::to_string(i)});
+        store.insert(*router.pin(), "a", all.back().id, all.back());
+    }
+    std::ranges::sort(all, [&](const post& a, const post& b) { return plain.compare(a, b) < 0; });
+    const bool heeds = GENERATE(true, false);
+    const sw::fan_out reader{router, plain, [&](auto query) {
+                                 if (!heeds) {
+                                     query.until.reset();
+                                 }
+                                 return store.answer(query);
+                             }};
+    const auto at = [&](std::size_t i) { return std::optional{plain.position_of(all[i])}; };
+    const auto part = [&](std::size_t first, std::size_t last) {
+        return posts(all.begin() + static_cast<std::ptrdiff_t>(first),
+                     all.begin() + static_cast<std::ptrdiff_t>(last));
+    };
+    for (const std::size_t limit : {3U, 7U, 100U}) {
+        sw::page_options with{.limit = limit, .range = reader.between(at(9), at(50))};
+        CHECK(read_all(reader, with) == part(10, 50));
+        const auto first = reader.page("a", with);
+        CHECK_FALSE(first.previous);
+        with.from = first.next;
+        if (with.from) {
+            const auto second = reader.page("a", with);
+            with.from = second.previous;
+            CHECK(reader.page("a", with).items == first.items);
+        }
+    }
+    CHECK(read_all(reader, {.limit = 9, .range = reader.between(at(40), std::nullopt)}) ==
+          part(41, 60));
+    CHECK(read_all(reader, {.limit = 9, .range = reader.between(std::nullopt, at(5))}) ==
+          part(0, 5));
+    CHECK(read_all(reader, {.range = reader.between(at(5), at(5))}).empty());
+    CHECK(read_all(reader, {.range = reader.between(at(9), at(5))}).empty());
+    posts streamed;
+    for (post& each : reader.stream("a", {.chunk = 4, .range = reader.between(at(9), at(50))})) {
+        streamed.push_back(std::move(each));
+    }
+    CHECK(streamed == part(10, 50));
+    CHECK(code_of([&] { (void)reader.page("a", {.range = {.after = "\x01"}}); }) ==
+          errc::invalid_options);
 }

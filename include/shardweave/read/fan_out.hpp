@@ -95,6 +95,16 @@ public:
         return reading.take();
     }
 
+    /// A range of the order for the options of a read: rows strictly after one position, and
+    /// strictly before another.
+    [[nodiscard]] read_range between(const std::optional<position_type>& after,
+                                     const std::optional<position_type>& before) const {
+        const auto bytes = [this](const std::optional<position_type>& at) {
+            return at ? std::optional{order_.encode(*at)} : std::nullopt;
+        };
+        return {bytes(after), bytes(before)};
+    }
+
     /// The page as a machine without I/O, for drivers of one's own; `page` drives it by the query
     /// callback. Throws what the key, the cursor or the token is refused for.
     [[nodiscard]] reading_type read(const key_set& keys, const page_options& with = {}) const& {

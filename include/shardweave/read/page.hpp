@@ -88,6 +88,14 @@ struct fan_out_options {
     std::shared_ptr<attempt_budgets> budgets{};
 };
 
+/// Positions between which a read stays, in the order's own direction, both excluded; made by
+/// `fan_out::between`.
+struct read_range {
+    /// Order-preserving bytes; nothing is no bound.
+    std::optional<std::string> after{};
+    std::optional<std::string> before{};
+};
+
 /// What a page is asked to be.
 struct page_options {
     /// Items of the page; may differ from page to page. 0 asks nothing.
@@ -100,6 +108,8 @@ struct page_options {
     /// only keys that are split by time heed it: windows of other times are not asked. It may move
     /// between pages.
     time_range within{};
+    /// The positions to read. It may move between pages.
+    read_range range{};
     /// For a `timed` order: nothing later is shown, on this page and those that follow it. Their
     /// cursors keep it. It does not hide rows of earlier times that are added later.
     std::optional<item_time> as_of{};
@@ -127,6 +137,7 @@ struct stream_options {
     std::string filter{};
     /// As of a page.
     time_range within{};
+    read_range range{};
     std::optional<item_time> as_of{};
     /// Of the whole stream.
     shardweave::deadline deadline{};

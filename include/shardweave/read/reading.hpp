@@ -11,6 +11,7 @@
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
 #include <shardweave/read/cursor.hpp>
+#include <shardweave/read/detail/extent.hpp>
 #include <shardweave/read/detail/sources.hpp>
 #include <shardweave/read/detail/stretches.hpp>
 #include <shardweave/read/hints.hpp>
@@ -52,7 +53,9 @@ public:
     reading(const Order& order, const fan_out_options<Item>& how, router::snapshot table,
             const key_set& keys, const page_options& with, start from)
         : order_(&order), how_(&how), table_(std::move(table)), keys_(keys), with_(with),
-          from_(std::move(from)), boundary_(from_.after), stretches_(cut()) {
+          from_(std::move(from)),
+          extent_(detail::extent_of(order, with_, way(), from_.after, as_of())),
+          boundary_(extent_.near), stretches_(cut()) {
         if (with_.limit != 0) {
             open();
         }
@@ -160,31 +163,16 @@ private:
         return how_->growth == growth::in_front && way() == scan::forward;
     }
 
-    /// The times that are left to read.
-    [[nodiscard]] detail::stretches cut() {
-        time_range all = with_.within;
-        if constexpr (Order::timed) {
-            const bool rising = Order::times_rise == (way() == scan::forward);
-            if (as_of()) {
-                all = all.intersection({item_time::min(), static_cast<time_range>(*as_of()).until});
-            }
-            with_.within = all;
-            if (boundary_) {
-                const time_range known = order_->time_of(*boundary_);
-                all = all.intersection(rising ? time_range{known.since, item_time::max()}
-                                              : time_range{item_time::min(), known.until});
-            }
-            if (all.open_above()) {
-                // Refuses keys that have windows without end.
-                (void)detail::sources_of(*table_, keys_.keys(), how_->grouping,
-                                         {item_time::max(), item_time::max()});
-            }
-            return {*table_, keys_.keys(), all, rising};
-        } else if (as_of()) {
-            throw failure{errc::invalid_options,
-                          "as_of needs an order by time; write its first criterion as timed(…)"};
+    [[nodiscard]] detail::stretches cut() const {
+        if (!Order::timed) {
+            return detail::stretches::whole(*table_, keys_.keys(), extent_.left);
         }
-        return detail::stretches::whole(*table_, keys_.keys(), all);
+        if (extent_.left.open_above()) {
+            // Refuses keys that have windows without end.
+            (void)detail::sources_of(*table_, keys_.keys(), how_->grouping,
+                                     {item_time::max(), item_time::max()});
+        }
+        return {*table_, keys_.keys(), extent_.left, Order::times_rise == (way() == scan::forward)};
     }
 
     /// The weave of the next stretch.
@@ -204,19 +192,21 @@ private:
             left.requests -= std::min(left.requests, before_.requests);
             left.rows -= std::min(left.rows, before_.rows_examined);
         }
-        weave_.emplace(*order_, std::move(sources),
-                       typename weave<Item, Order>::options{
-                           .limit = with_.limit - items_.size(),
-                           .way = way(),
-                           .after = boundary_,
-                           .filter = with_.filter,
-                           .epoch = table_->epoch(),
-                           .on_failure = how_->on_failure,
-                           .items = how_->items,
-                           .asking = how_->asking,
-                           .budget = left,
-                           .within = Order::timed ? with_.within.intersection(times) : time_range{},
-                       });
+        weave_.emplace(
+            *order_, std::move(sources),
+            typename weave<Item, Order>::options{
+                .limit = with_.limit - items_.size(),
+                .way = way(),
+                .after = boundary_,
+                .filter = with_.filter,
+                .epoch = table_->epoch(),
+                .on_failure = how_->on_failure,
+                .items = how_->items,
+                .asking = how_->asking,
+                .budget = left,
+                .within = Order::timed ? extent_.within.intersection(times) : time_range{},
+                .before = extent_.far,
+            });
         if (same) {
             weave_->resume(from_.state.hints.each, ended_stay());
         }
@@ -282,6 +272,7 @@ private:
     key_set keys_;
     page_options with_;
     start from_;
+    detail::extent<position_type> extent_;
     std::optional<position_type> boundary_;
     detail::stretches stretches_;
     std::optional<weave<Item, Order>> weave_;

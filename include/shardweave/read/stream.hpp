@@ -92,6 +92,7 @@ private:
         with_.limit = with.chunk;
         with_.filter = with.filter;
         with_.within = with.within;
+        with_.range = with.range;
         with_.as_of = with.as_of;
         with_.from = with.from;
         at_ = reader.resolve(keys_, with_);

@@ -60,6 +60,8 @@ public:
         read_budget budget{};
         /// For orders by time: rows of other times are left out.
         time_range within{};
+        /// Only rows before this.
+        std::optional<position_type> before{};
     };
 
     /// `order` is referred to, and must outlive the machine. Sources that come first win ties.
@@ -67,7 +69,7 @@ public:
         : options_(std::move(with)), shares_(sources, options_.limit),
           rounds_(order, std::move(sources),
                   {options_.way, std::move(options_.filter), options_.epoch, options_.within,
-                   options_.budget, options_.asking.repeated_cursor}),
+                   options_.before, options_.budget, options_.asking.repeated_cursor}),
           boundary_(options_.after) {
         if (boundary_) {
             rounds_.start_after(*boundary_);

@@ -69,6 +69,18 @@ template <class Item, class Order>
     return left_out;
 }
 
+/// Leaves out the rows from `far` on. True when there are any.
+template <class Item, class Order>
+[[nodiscard]] bool drop_beyond(const merge<Item, Order>& merged,
+                               const std::optional<typename Order::position_type>& far,
+                               std::vector<Item>& rows) {
+    const auto end = std::ranges::find_if(
+        rows, [&](const Item& row) { return far && merged.compare(row, *far) >= 0; });
+    const bool any = end != rows.end();
+    rows.erase(end, rows.end());
+    return any;
+}
+
 /// Everything up to a row that the store looked at is known. False when that is no news.
 template <class Item, class Order>
 bool looked_at(merge<Item, Order>& merged, std::size_t lane, const std::optional<Item>& scanned) {

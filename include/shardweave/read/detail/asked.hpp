@@ -9,17 +9,21 @@
 #include <shardweave/read/asking.hpp>
 #include <shardweave/read/query.hpp>
 
+#include <optional>
 #include <string>
 
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
+template <class Position>
 struct asked {
     scan way = scan::forward;
     std::string filter{};
     shardweave::epoch epoch{};
     time_range within{};
+    /// Nothing from here on, in the walked direction.
+    std::optional<Position> far{};
     read_budget budget{};
     repeated_cursor repeated = repeated_cursor::no_progress;
 };

@@ -40,7 +40,7 @@ public:
     using requests = std::vector<request>;
     using state = source_state<position_type>;
 
-    rounds(const Order& order, std::vector<source> sources, asked common)
+    rounds(const Order& order, std::vector<source> sources, asked<position_type> common)
         : merge_(order, common.way, sources.size()), sources_(sources.size()),
           common_(std::move(common)), purse_(common_.budget) {
         for (std::size_t i = 0; i != sources.size(); ++i) {
@@ -125,6 +125,7 @@ public:
         stats_.rows_examined += page.items.size();
         const other_times others =
             drop_other_times(merge_, from, common_.way, common_.within, page.items);
+        const bool beyond = drop_beyond(merge_, common_.far, page.items) || others.beyond;
         drop_known(merge_, from, page.items);
         const std::size_t rows = page.items.size();
         if (const auto bad = merge_.feed(from, std::move(page.items))) {
@@ -134,7 +135,7 @@ public:
         const bool moved = looked_at(merge_, from, page.scanned) || rows != 0 || others.before;
         at.wanted -= std::min(rows, at.wanted);
         at.gave(page.more ? page.cursor : std::string{}, moved, merge_.covered(from));
-        if (others.beyond) {
+        if (beyond) {
             merge_.finish(from);
         } else if (at.until && known_up_to(from, *at.until)) {
             // Complete up to the bound, by rows at or beyond it; of what comes after, nothing is
@@ -221,7 +222,7 @@ public:
     [[nodiscard]] const std::vector<state>& sources() const noexcept { return sources_; }
     [[nodiscard]] read_stats& stats() noexcept { return stats_; }
     [[nodiscard]] const read_stats& stats() const noexcept { return stats_; }
-    [[nodiscard]] const asked& common() const noexcept { return common_; }
+    [[nodiscard]] const asked<position_type>& common() const noexcept { return common_; }
 
 private:
     [[nodiscard]] bool open(std::size_t i) const noexcept {
@@ -267,7 +268,7 @@ private:
         made.query.shard = at.about.shard;
         made.query.partition_keys = at.about.partition_keys;
         made.query.after = merge_.covered(number);
-        made.query.until = at.until;
+        made.query.until = at.until ? at.until : common_.far;
         made.query.limit = at.wanted;
         made.query.way = common_.way;
         made.query.filter = common_.filter;
@@ -279,7 +280,7 @@ private:
 
     merge<Item, Order> merge_;
     std::vector<state> sources_;
-    asked common_;
+    asked<position_type> common_;
     /// The sources of the next queries.
     std::vector<std::size_t> round_;
     /// Views of the sources' names, which never move.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef SHARDWEAVE_READ_DETAIL_EXTENT_HPP
+#define SHARDWEAVE_READ_DETAIL_EXTENT_HPP
+
+/// Which part of an order a read is about.
+
+#include <shardweave/core/error.hpp>
+#include <shardweave/place/time_range.hpp>
+#include <shardweave/read/page.hpp>
+#include <shardweave/read/query.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace shardweave {
+inline namespace v1 {
+namespace detail {
+
+template <class Position>
+struct extent {
+    /// Rows beyond this, in the walked direction, and before that.
+    std::optional<Position> near{};
+    std::optional<Position> far{};
+    /// Rows of these times, and where they can still be.
+    time_range within{};
+    time_range left{};
+};
+
+template <class Order>
+[[nodiscard]] std::optional<typename Order::position_type>
+bound_of(const Order& order, const std::optional<std::string>& bytes) {
+    auto at = bytes ? order.decode(*bytes) : std::nullopt;
+    if (bytes && !at) {
+        throw failure{errc::invalid_options,
+                      "a range of another order; make it by between(…) of this fan-out"};
+    }
+    return at;
+}
+
+/// What is left of the options' range and times from a boundary on. Throws `errc::invalid_options`
+/// for what the order does not have.
+template <class Order>
+[[nodiscard]] extent<typename Order::position_type>
+extent_of(const Order& order, const page_options& with, scan way,
+          const std::optional<typename Order::position_type>& boundary,
+          const std::optional<item_time>& as_of) {
+    const bool forward = way == scan::forward;
+    const read_range& range = with.range;
+    extent<typename Order::position_type> part{
+        .near = bound_of(order, forward ? range.after : range.before),
+        .far = bound_of(order, forward ? range.before : range.after),
+        .within = with.within,
+        .left = with.within};
+    if (boundary && (!part.near || (order.compare(*part.near, *boundary) < 0) == forward)) {
+        part.near = boundary;
+    }
+    if constexpr (Order::timed) {
+        constexpr item_time first = item_time::min();
+        constexpr item_time last = item_time::max();
+        if (as_of) {
+            part.within.until = std::min(part.within.until, static_cast<time_range>(*as_of).until);
+        }
+        part.left = part.within;
+        const auto narrow = [&](const auto& at, bool from_there) {
+            if (at) {
+                const time_range then = order.time_of(*at);
+                part.left = part.left.intersection(from_there ? time_range{then.since, last}
+                                                              : time_range{first, then.until});
+            }
+        };
+        const bool rising = Order::times_rise == forward;
+        narrow(part.near, rising);
+        narrow(part.far, !rising);
+    } else if (as_of) {
+        throw failure{errc::invalid_options,
+                      "as_of needs an order by time; write its first criterion as timed(…)"};
+    }
+    return part;
+}
+
+}  // namespace detail
+}  // namespace v1
+}  // namespace shardweave
+
+#endif
