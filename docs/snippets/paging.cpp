@@ -83,6 +83,11 @@ int main() {
     }
     std::printf("%zu items, %zu rows examined\n", count, all.stats().rows_examined);
 
+    // The posts between two of them, in the order, both left out.
+    const auto between =
+        forum.page("forum-1", {.range = forum.between(best_first.position_of(first.items.front()),
+                                                      best_first.position_of(first.items.back()))});
+
     // One item, wherever an older or newer scheme put it.
     const auto found = forum.find("forum-1", "post-42", [&](const sw::placement& at) {
         const auto& bucket = rows.at(at.partition_key);
@@ -90,7 +95,7 @@ int main() {
         return row == bucket.end() ? std::nullopt : std::optional{*row};
     });
     return count == 100 && found && back.items.front().id == first.items.front().id &&
-                   !refused.empty()
+                   between.items.size() == 8 && !refused.empty()
                ? 0
                : 1;
 }
