@@ -91,25 +91,37 @@ result read(double chance, const sw::attempt_options& how, std::size_t reads) {
 }  // namespace
 
 void hedges() {
-    if (bench::how != bench::mode::text) {
+    if (bench::how == bench::mode::counted) {
         return;
     }
+    const bool text = bench::how == bench::mode::text;
     constexpr std::size_t reads = 100'000;
-    fmt::print("simulated reads of 10 sources, of which one is now and then ten times as slow; "
-               "hedged beyond 95 % of the recent answers, at most 5 % of the queries\n");
+    if (text) {
+        fmt::print("simulated reads of 10 sources, of which one is now and then ten times as slow; "
+                   "hedged beyond 95 % of the recent answers, at most 5 % of the queries\n");
+    }
     for (const double chance : {0.01, 0.02, 0.05, 0.1, 0.2}) {
         const result plain = read(chance, {}, reads);
         const result hedged = read(chance, {.hedge = {.beyond = 0.95}}, reads);
         const auto at = [](const result& of, double part) {
             return of.milliseconds[static_cast<std::size_t>(part * reads)];
         };
+        const double queries =
+            static_cast<double>(hedged.attempts) / static_cast<double>(plain.attempts);
+        if (!text) {
+            fmt::print(
+                "slowest hundredth of reads, ms\tslow {:.0f} % of its answers\t{:.1f}\t{:.1f}\t"
+                "{:.3f}\n",
+                100 * chance, at(plain, 0.99), at(hedged, 0.99), queries);
+            continue;
+        }
         fmt::print("  slow {:>4.0f} % of its answers:  p50 {:>5.1f} to {:>5.1f} ms   p99 {:>6.1f} "
                    "to {:>6.1f} ms, {:.2f} x   p99.9 {:>6.1f} to {:>6.1f} ms   queries x {:.3f}\n",
                    100 * chance, at(plain, 0.5), at(hedged, 0.5), at(plain, 0.99), at(hedged, 0.99),
                    at(hedged, 0.99) / at(plain, 0.99), at(plain, 0.999), at(hedged, 0.999),
-                   static_cast<double>(hedged.attempts) / static_cast<double>(plain.attempts));
+                   queries);
     }
-    fmt::print("\n");
+    fmt::print("{}", text ? "\n" : "");
 }
 
 }  // namespace reading_benchmark

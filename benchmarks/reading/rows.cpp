@@ -37,24 +37,35 @@ void count(std::size_t limit, std::uint32_t buckets, std::string_view name, sw::
     const auto per = [](std::size_t a, std::size_t b) {
         return static_cast<double>(a) / static_cast<double>(b);
     };
+    const double rows = per(all.rows_examined, all.rows_returned);
+    const double rounds = per(all.rounds, pages);
+    const double requests = per(all.requests, pages);
+    if (bench::how == bench::mode::lines) {
+        fmt::print("rows read a row returned: pages of {} from {} buckets\t{}\t{:.2f}\t{:.3f}\t"
+                   "{:.2f}\n",
+                   limit, buckets, name, rows, rounds, requests);
+        return;
+    }
     fmt::print("  {:<14} {:>6.2f} rows read a row returned {:>8.3f} rounds {:>8.2f} requests a "
                "page\n",
-               name, per(all.rows_examined, all.rows_returned), per(all.rounds, pages),
-               per(all.requests, pages));
+               name, rows, rounds, requests);
 }
 
 }  // namespace
 
 void rows() {
-    if (bench::how != bench::mode::text) {
+    if (bench::how == bench::mode::counted) {
         return;
     }
+    const bool text = bench::how == bench::mode::text;
     for (const auto& [limit, buckets] : {std::pair{20U, 8U}, {100U, 16U}, {100U, 64U}}) {
-        fmt::print("all 100,000 rows in pages of {} from {} buckets\n", limit, buckets);
+        if (text) {
+            fmt::print("all 100,000 rows in pages of {} from {} buckets\n", limit, buckets);
+        }
         count(limit, buckets, "fetch::full", {.fetch = sw::fetch::full});
         count(limit, buckets, "fetch::quota", {});
         count(limit, buckets, "fetch::least", {.fetch = sw::fetch::least});
-        fmt::print("\n");
+        fmt::print("{}", text ? "\n" : "");
     }
 }
 
