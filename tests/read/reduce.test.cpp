@@ -26,7 +26,6 @@ namespace sw = shardweave;
 using namespace std::chrono_literals;
 using sw::errc;
 using test_support::code_of;
-using test_support::error_of;
 using test_support::spread;
 
 namespace {
