@@ -114,11 +114,9 @@ private:
         switch (how / 8 % 5) {
             case 1: most = 1 + how / 64; break;
             case 2: most += 2; break;
-            case 3:  // nothing yet, three times; a cursor is never seen again
+            case 3:  // nothing yet, three times, with the cursors of each question alike
                 if (const int given = q.cursor.empty() ? 0 : q.cursor.front() - '0'; given < 3) {
-                    return {.items = {},
-                            .more = true,
-                            .cursor = std::to_string(given + 1) + "/" + std::to_string(calls_)};
+                    return {.items = {}, .more = true, .cursor = std::to_string(given + 1)};
                 }
                 break;
             case 4:  // some that are known already

@@ -98,6 +98,15 @@ public:
         return !manners_.short_answers && !manners_.empty_answers && !manners_.by_cursor;
     }
 
+    /// Partition keys that a read asks.
+    [[nodiscard]] std::size_t sources() const {
+        std::size_t count = 0;
+        for (const std::string& key : keys_) {
+            count += router_->pin()->targets(key).size();
+        }
+        return count;
+    }
+
     /// The sorted whole, as one store without shards would give it.
     [[nodiscard]] std::vector<row> whole(std::string_view filter) const {
         std::vector<row> rows;
@@ -428,6 +437,10 @@ void traverse(const Order& order, std::uint64_t seed, std::size_t concurrency) {
         if (w.full_answers() && w.plain_spoken() && how.buffered_rows > 60 &&
             with.budget.requests > 1'000 && page.stats.rounds > 2) {
             REQUIRE(page.stats.rounds <= 2);
+        }
+        if (w.full_answers() && w.plain_spoken() && how.buffered_rows > 60 &&
+            with.budget.requests > 1'000 && page.stats.requests > 2 * w.sources()) {
+            REQUIRE(page.stats.requests <= 2 * w.sources());
         }
         if (page.stats.rows_returned != page.items.size()) {
             REQUIRE(page.stats.rows_returned == page.items.size());
