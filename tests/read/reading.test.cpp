@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -104,10 +105,10 @@ sw::routing_table daily(std::uint32_t buckets) {
 std::int64_t day_at(int number) { return (start + days{number}).time_since_epoch() / seconds{1}; }
 
 template <class Reader>
-posts read_all(const Reader& reader, sw::page_options with) {
+posts read_all(const Reader& reader, const std::string& key, sw::page_options with) {
     posts items;
     do {
-        auto page = reader.page("a", with);
+        auto page = reader.page(key, with);
         items.insert(items.end(), page.items.begin(), page.items.end());
         with.from = std::move(page.next);
     } while (with.from);
@@ -168,7 +169,7 @@ TEST_CASE("a history longer than a read may have sources is read all the same",
     }
     a.sort();
     const sw::time_range all{.until = start + days{2000}};
-    CHECK(read_all(a.reader(), {.limit = 100, .within = all}) == a.all);
+    CHECK(read_all(a.reader(), "a", {.limit = 100, .within = all}) == a.all);
     posts streamed;
     const auto reader = a.reader();
     for (post& each : reader.stream("a", {.chunk = 30, .within = all})) {
@@ -185,7 +186,7 @@ TEST_CASE("an order by time cuts its range to the millisecond", "[reading][time_
     a.sort();
     const auto from = start + hours{50};
     const auto until = start + hours{70};
-    const posts between = read_all(a.reader(), {.limit = 3, .within = {from, until}});
+    const posts between = read_all(a.reader(), "a", {.limit = 3, .within = {from, until}});
     REQUIRE(between.size() == 20);
     CHECK(between.front().time() == until - hours{1});
     CHECK(between.back().time() == from);
@@ -360,7 +361,7 @@ TEST_CASE("a range bounds a read at both ends, both ways, whatever is asked beyo
     };
     for (const std::size_t limit : {3U, 7U, 100U}) {
         sw::page_options with{.limit = limit, .range = reader.between(at(9), at(50))};
-        CHECK(read_all(reader, with) == part(10, 50));
+        CHECK(read_all(reader, "a", with) == part(10, 50));
         const auto first = reader.page("a", with);
         CHECK_FALSE(first.previous);
         with.from = first.next;
@@ -370,12 +371,12 @@ TEST_CASE("a range bounds a read at both ends, both ways, whatever is asked beyo
             CHECK(reader.page("a", with).items == first.items);
         }
     }
-    CHECK(read_all(reader, {.limit = 9, .range = reader.between(at(40), std::nullopt)}) ==
+    CHECK(read_all(reader, "a", {.limit = 9, .range = reader.between(at(40), std::nullopt)}) ==
           part(41, 60));
-    CHECK(read_all(reader, {.limit = 9, .range = reader.between(std::nullopt, at(5))}) ==
+    CHECK(read_all(reader, "a", {.limit = 9, .range = reader.between(std::nullopt, at(5))}) ==
           part(0, 5));
-    CHECK(read_all(reader, {.range = reader.between(at(5), at(5))}).empty());
-    CHECK(read_all(reader, {.range = reader.between(at(9), at(5))}).empty());
+    CHECK(read_all(reader, "a", {.range = reader.between(at(5), at(5))}).empty());
+    CHECK(read_all(reader, "a", {.range = reader.between(at(9), at(5))}).empty());
     posts streamed;
     for (post& each : reader.stream("a", {.chunk = 4, .range = reader.between(at(9), at(50))})) {
         streamed.push_back(std::move(each));
@@ -383,4 +384,111 @@ TEST_CASE("a range bounds a read at both ends, both ways, whatever is asked beyo
     CHECK(streamed == part(10, 50));
     CHECK(code_of([&] { (void)reader.page("a", {.range = {.after = "\x01"}}); }) ==
           errc::invalid_options);
+}
+
+TEST_CASE("a source that repeats rows of earlier times makes no progress",
+          "[reading][time_windows]") {
+    // Each answer counted as one that got the read on, and so it never ended.
+    const sw::router router{test_support::spread("feed", 1)};
+    int calls = 0;
+    const sw::fan_out reader{router, oldest, [&](const post_query&) -> sw::shard_page<post> {
+                                 if (++calls == 100) {
+                                     throw std::runtime_error{"it goes on for ever"};
+                                 }
+                                 return {.items = {{1, "a"}, {2, "b"}}, .more = true};
+                             }};
+    CHECK(code_of([&] { (void)reader.page("feed", {.within = {start, start + days{1}}}); }) ==
+          errc::no_progress);
+}
+
+TEST_CASE("a store that looked beyond the range is not asked for more of it",
+          "[reading][time_windows]") {
+    // A filter that matched nothing took a read through all of the history.
+    const sw::router router{test_support::spread("feed", 1)};
+    int calls = 0;
+    const sw::fan_out reader{router, newest, [&](const post_query& query) -> sw::shard_page<post> {
+                                 ++calls;
+                                 const std::int64_t last =
+                                     (query.after ? get<0>(*query.after) : day_at(9)) - 3'600;
+                                 return {.more = last > 0, .scanned = post{last, "x"}};
+                             }};
+    const auto page = reader.page("feed", {.within = {start + days{8}, start + days{10}}});
+    CHECK(page.items.empty());
+    CHECK_FALSE(page.next);
+    CHECK(calls == 25);
+}
+
+TEST_CASE("the rows that a budget allows are for all windows together", "[reading][time_windows]") {
+    // What windows without rows were asked for was not counted.
+    const sw::router router{daily(2)};
+    std::size_t rows = 0;
+    const sw::fan_out reader{router, newest, [&](const post_query& query) -> sw::shard_page<post> {
+                                 rows += query.limit;
+                                 return {};
+                             }};
+    CHECK(code_of([&] {
+              (void)reader.page(
+                  "a", {.limit = 20, .within = {start, start + days{200}}, .budget = {.rows = 50}});
+          }) == errc::no_progress);
+    CHECK(rows <= 50);
+}
+
+TEST_CASE("marks of ended sources hold for a range that ends there", "[reading]") {
+    // A page of a longer range left out what a source had beyond the end of the shorter one.
+    const sw::router router{test_support::spread("feed", 2)};
+    test_support::memory_store<std::remove_const_t<decltype(newest)>> store{newest};
+    const auto targets = router.pin()->targets("feed");
+    for (int day = 0; day != 20; ++day) {
+        const sw::target& at = targets[day < 10 ? 1U : 0U];
+        store.insert(at.shard, at.partition_key.str(), {day_at(day), "post"});
+    }
+    std::size_t calls = 0;
+    const sw::fan_out reader{router,
+                             newest,
+                             [&](const post_query& query) {
+                                 ++calls;
+                                 return store.answer(query);
+                             },
+                             {.growth = sw::growth::in_front}};
+    const auto first = reader.page("feed", {.limit = 5, .within = {.since = start + days{10}}});
+    REQUIRE(first.items.size() == 5);
+    CHECK(read_all(reader, "feed", {.limit = 5, .from = first.next}).size() == 15);
+    calls = 0;
+    CHECK(
+        reader.page("feed", {.limit = 4, .from = first.next, .within = {.since = start + days{10}}})
+            .items.size() == 4);
+    CHECK(calls == 1);  // for the same range they hold
+}
+
+TEST_CASE("a stream that can not read ahead hands out what it has first", "[reading][stream]") {
+    // The chunk at hand was lost with the failure of the one after it.
+    const auto ahead = GENERATE(sw::prefetch::nothing, sw::prefetch::next_round);
+    const auto schemes =
+        sw::scheme_history{sw::time_windowed(days{1}, sw::calculated(1, {.since = start}))}.grown(
+            sw::time_windowed(days{1}, sw::calculated(4'096, {.since = start + days{2}})));
+    const sw::router router{
+        sw::routing_table{sw::scheme_table{sw::calculated(1)}.with("a", schemes).with("b", schemes),
+                          sw::shard_map::single("db")}};
+    const sw::fan_out reader{
+        router,
+        oldest,
+        [&](const post_query& query) -> sw::shard_page<post> {
+            const bool first =
+                query.partition_keys.front().front() == 'a' && query.within.contains(start);
+            return first ? sw::shard_page<post>{.items = {{day_at(0), "x"}, {day_at(0), "y"}}}
+                         : sw::shard_page<post>{};
+        },
+        {.concurrency = 2}};
+    auto all = reader.stream({"a", "b"},
+                             {.chunk = 2, .within = {start, start + days{5}}, .prefetch = ahead});
+    posts items;
+    const auto read = [&] {
+        for (const post& each : all) {
+            items.push_back(each);
+        }
+    };
+    CHECK(code_of(read) == errc::limit_exceeded);
+    CHECK(items.size() == 2);
+    CHECK(code_of(read) == errc::limit_exceeded);
+    CHECK(items.size() == 2);
 }

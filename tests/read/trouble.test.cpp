@@ -388,6 +388,44 @@ TEST_CASE("a stale route ends the read, whatever it makes of failures", "[troubl
     }
 }
 
+TEST_CASE("the exception that ends a read is nested in its failure, and no earlier one",
+          "[trouble]") {
+    // What was skipped hid the stale route, and nobody refreshed the table.
+    const std::size_t concurrency = GENERATE(1, 2);
+    feed two{2, 20};
+    std::atomic<bool> down = false;
+    const auto ask = [&](const auto& query) {
+        if (query.shard == "S0") {
+            down = true;
+            throw std::runtime_error{"down"};
+        }
+        while (!down) {
+            std::this_thread::sleep_for(1ms);
+        }
+        std::this_thread::sleep_for(5ms);
+        throw sw::stale_route{sw::epoch{9}};
+    };
+    const auto reader =
+        two.reader([&](const number_query& query, std::size_t) { ask(query); },
+                   {.concurrency = concurrency, .on_failure = sw::on_failure::skip});
+    const auto stale = [](const auto& read) {
+        try {
+            (void)read();
+        } catch (const sw::failure&) {
+            return sw::detail::stale_in(std::current_exception()).has_value();
+        }
+        return false;
+    };
+    CHECK(stale([&] { return reader.page("feed"); }));
+    CHECK(stale([&] {
+        const auto count = [&](const sw::reduce_query& query) {
+            ask(query);
+            return 1;
+        };
+        return reader.reduce("feed", {}, 0, count, std::plus<>{});
+    }));
+}
+
 TEST_CASE("a stream may skip what fails, and ends when nothing else is left", "[trouble]") {
     feed two{2, 40};
     std::size_t fails = 0;

@@ -163,6 +163,11 @@ private:
         return how_->growth == growth::in_front && way() == scan::forward;
     }
 
+    /// What marks of ended sources hold for, beside the sources.
+    [[nodiscard]] std::string far_end() const {
+        return ended_stay() ? detail::far_end(*order_, extent_) : std::string{};
+    }
+
     [[nodiscard]] detail::stretches cut() const {
         if (!Order::timed) {
             return detail::stretches::whole(*table_, keys_.keys(), extent_.left);
@@ -185,13 +190,9 @@ private:
         const bool same = !weave_ && !from_.state.hints.each.empty() &&
                           from_.state.epoch == table_->epoch() &&
                           from_.state.hints.each.size() == sources.size() &&
-                          from_.state.hints.sources == detail::fingerprint(sources);
-        read_budget left = with_.budget;
-        if (weave_) {
-            before_ = stats();
-            left.requests -= std::min(left.requests, before_.requests);
-            left.rows -= std::min(left.rows, before_.rows_examined);
-        }
+                          from_.state.hints.sources == detail::fingerprint(sources, far_end());
+        const read_budget left = weave_ ? weave_->left() : with_.budget;
+        before_ = stats();
         weave_.emplace(
             *order_, std::move(sources),
             typename weave<Item, Order>::options{
@@ -252,7 +253,7 @@ private:
             return same;
         }
         cursor::state onward = state_at(way(), boundary_);
-        onward.hints = detail::hints_of(*weave_, ended_stay());
+        onward.hints = detail::hints_of(*weave_, ended_stay(), far_end());
         return onward;
     }
 

@@ -100,10 +100,10 @@ public:
                 parts_[result.source] = std::move(result.answer);
                 continue;
             }
-            cause = cause ? cause : result.thrown;
             failures_.push_back(std::move(result.why));
             if (!doomed && (mode == on_failure::fail || result.ends_read)) {
                 doomed = true;
+                cause = result.thrown;
                 std::swap(failures_.front(), failures_.back());
                 (void)calls.abandon();
             }

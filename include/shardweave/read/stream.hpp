@@ -60,7 +60,7 @@ public:
 
     /// Reads the first chunk. After an iteration that threw, reads on from where it stood.
     [[nodiscard]] iterator begin() {
-        if (!reading_) {
+        if (!reading_ && index_ == chunk_.size()) {
             load();
         }
         return iterator{*this};
@@ -127,13 +127,17 @@ private:
                     break;
                 }
             }
-            if (!chunk_.empty()) {
-                read_ahead();
-            }
         } catch (...) {
             // Kept, it would look like the end to who iterates again.
             forget();
             throw;
+        }
+        if (!chunk_.empty()) {
+            try {
+                read_ahead();
+            } catch (...) {
+                forget();  // the chunk first: what is wrong will be so again when it is used up
+            }
         }
     }
 

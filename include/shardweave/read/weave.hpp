@@ -189,6 +189,8 @@ public:
     }
     /// Of all pages so far.
     [[nodiscard]] const read_stats& stats() const noexcept { return rounds_.stats(); }
+    /// Of the budget.
+    [[nodiscard]] const read_budget& left() const noexcept { return rounds_.left(); }
 
 private:
     using head = typename merge<Item, Order>::head;

@@ -32,18 +32,30 @@ void drop_known(const merge<Item, Order>& merged, std::size_t lane, std::vector<
     }
 }
 
+/// Everything up to a row is known. False when that is no news.
+template <class Item, class Order>
+[[nodiscard]] bool move_wall(merge<Item, Order>& merged, std::size_t lane, const Item& row) {
+    const auto& covered = merged.covered(lane);
+    if (covered && !(merged.compare(*covered, row) < 0)) {
+        return false;
+    }
+    merged.cover(lane, merged.order().position_of(row));
+    return true;
+}
+
 /// What was left out of an answer.
 struct other_times {
-    /// Rows before the range, in the walked direction: they are behind the read now.
+    /// Rows before the range, in the walked direction, that were news: they are behind the read
+    /// now.
     bool before = false;
-    /// Rows beyond it, after which nothing of the range can follow.
+    /// The store looked beyond the range: nothing of it can follow.
     bool beyond = false;
 };
 
 /// Leaves out the rows of other times, where an order tells them.
 template <class Item, class Order>
 [[nodiscard]] other_times drop_other_times(merge<Item, Order>& merged, std::size_t lane, scan way,
-                                           const time_range& within, std::vector<Item>& rows) {
+                                           const time_range& within, shard_page<Item>& page) {
     other_times left_out;
     if constexpr (Order::timed) {
         if (within == time_range{}) {
@@ -55,15 +67,13 @@ template <class Item, class Order>
             const item_time at = order.time_of(row);
             return within.contains(at) ? 0 : (at < within.since) == rising ? -1 : 1;
         };
+        std::vector<Item>& rows = page.items;
         const auto end = std::ranges::find_if(rows, [&](const Item& row) { return side(row) > 0; });
-        left_out.beyond = end != rows.end();
+        left_out.beyond = end != rows.end() || (page.scanned && side(*page.scanned) > 0);
         rows.erase(end, rows.end());
         const auto first =
             std::ranges::find_if(rows, [&](const Item& row) { return side(row) == 0; });
-        left_out.before = first != rows.begin();
-        if (left_out.before) {
-            merged.cover(lane, order.position_of(*std::prev(first)));
-        }
+        left_out.before = first != rows.begin() && move_wall(merged, lane, *std::prev(first));
         rows.erase(rows.begin(), first);
     }
     return left_out;
@@ -79,17 +89,6 @@ template <class Item, class Order>
     const bool any = end != rows.end();
     rows.erase(end, rows.end());
     return any;
-}
-
-/// Everything up to a row that the store looked at is known. False when that is no news.
-template <class Item, class Order>
-bool looked_at(merge<Item, Order>& merged, std::size_t lane, const std::optional<Item>& scanned) {
-    const auto& covered = merged.covered(lane);
-    if (!scanned || (covered && !(merged.compare(*covered, *scanned) < 0))) {
-        return false;
-    }
-    merged.cover(lane, merged.order().position_of(*scanned));
-    return true;
 }
 
 /// The error that ends a read, first of all, naming every other one.

@@ -168,10 +168,10 @@ private:
             ended_.push_back(&fresh);
             return;
         }
-        fresh.own();
-        fresh.stop.emplace();
-        fresh.request.query.stop = fresh.stop->get_token();
         try {
+            fresh.own();
+            fresh.stop.emplace();
+            fresh.request.query.stop = fresh.stop->get_token();
             crew_->run(
                 [this, &fresh] {
                     fresh.result = try_call<Answer>(fresh.request, *call_);

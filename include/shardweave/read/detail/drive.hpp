@@ -23,8 +23,7 @@ using calls_of =
     calls<shard_page<typename Machine::item_type>, typename Machine::action::request, Query>;
 
 [[noreturn]] inline void throw_failure(error&& why, const std::exception_ptr& cause) {
-    // What a callback threw is the cause of its own failure only.
-    if (cause && why.code != errc::unordered_source && why.code != errc::no_progress) {
+    if (cause) {
         try {
             std::rethrow_exception(cause);
         } catch (...) {
@@ -49,8 +48,8 @@ bool ask(Machine& machine, Calls& calls, const std::exception_ptr& cause = nullp
 }
 
 /// Drives one page until it is finished. When the read fails, no further query is sent, those under
-/// way are stopped and waited for, and `failure` is thrown, of `errc::shard_failed` with the first
-/// exception nested.
+/// way are stopped and waited for, and `failure` is thrown, with the exception nested that ended
+/// it, if one did.
 template <class Machine, class Calls>
 void drive(Machine& machine, Calls& calls) {
     std::exception_ptr cause;
@@ -65,9 +64,12 @@ void drive(Machine& machine, Calls& calls) {
             if (result.answer) {
                 machine.answer(result.source, *std::move(result.answer));
             } else {
-                cause = cause ? cause : result.thrown;
+                const bool healthy = !machine.doomed();
                 result.ends_read ? machine.doom(result.source, std::move(result.why))
                                  : machine.fail(result.source, std::move(result.why));
+                if (healthy && machine.doomed()) {
+                    cause = result.thrown;
+                }
             }
         }
     }

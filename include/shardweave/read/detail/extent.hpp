@@ -4,6 +4,7 @@
 
 /// Which part of an order a read is about.
 
+#include <shardweave/core/bytes.hpp>
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/page.hpp>
@@ -77,6 +78,22 @@ extent_of(const Order& order, const page_options& with, scan way,
                       "as_of needs an order by time; write its first criterion as timed(…)"};
     }
     return part;
+}
+
+/// Where a forward read ends, as bytes; empty when it goes on as long as there is anything.
+template <class Order>
+[[nodiscard]] std::string far_end(const Order& order,
+                                  const extent<typename Order::position_type>& of) {
+    std::string bytes;
+    byte_writer out{bytes};
+    const item_time end = Order::times_rise ? of.within.until : of.within.since;
+    if (end != (Order::times_rise ? item_time::max() : item_time::min())) {
+        out.signed_varint(end.milliseconds());
+    }
+    if (of.far) {
+        out.text(order.encode(*of.far));
+    }
+    return bytes;
 }
 
 }  // namespace detail

@@ -31,6 +31,7 @@ public:
     }
 
     [[nodiscard]] bool spent() const noexcept { return spent_; }
+    [[nodiscard]] const read_budget& left() const noexcept { return left_; }
 
 private:
     read_budget left_;

@@ -124,7 +124,7 @@ public:
         }
         stats_.rows_examined += page.items.size();
         const other_times others =
-            drop_other_times(merge_, from, common_.way, common_.within, page.items);
+            drop_other_times(merge_, from, common_.way, common_.within, page);
         const bool beyond = drop_beyond(merge_, common_.far, page.items) || others.beyond;
         drop_known(merge_, from, page.items);
         const std::size_t rows = page.items.size();
@@ -132,7 +132,8 @@ public:
             // Nothing was taken: the rows can be named.
             return unordered(merge_, from, at.about, page.items, *bad);
         }
-        const bool moved = looked_at(merge_, from, page.scanned) || rows != 0 || others.before;
+        const bool moved =
+            (page.scanned && move_wall(merge_, from, *page.scanned)) || rows != 0 || others.before;
         at.wanted -= std::min(rows, at.wanted);
         at.gave(page.more ? page.cursor : std::string{}, moved, merge_.covered(from));
         if (beyond) {
@@ -216,6 +217,7 @@ public:
     [[nodiscard]] bool outstanding() const noexcept { return outstanding_ != 0; }
     /// The budget would not pay for what is to be asked next.
     [[nodiscard]] bool spent() const noexcept { return purse_.spent(); }
+    [[nodiscard]] const read_budget& left() const noexcept { return purse_.left(); }
     [[nodiscard]] merge<Item, Order>& merged() noexcept { return merge_; }
     [[nodiscard]] const merge<Item, Order>& merged() const noexcept { return merge_; }
     [[nodiscard]] std::vector<state>& sources() noexcept { return sources_; }

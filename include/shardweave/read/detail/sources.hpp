@@ -97,8 +97,9 @@ inline void check_size(std::size_t limit, std::size_t sources) {
     }
 }
 
-/// Tells lists of sources apart.
-[[nodiscard]] inline std::uint64_t fingerprint(const std::vector<source>& sources) {
+/// Tells lists of sources apart, and where their ends are.
+[[nodiscard]] inline std::uint64_t fingerprint(const std::vector<source>& sources,
+                                               const std::string& end) {
     std::string bytes;
     byte_writer out{bytes};
     for (const source& each : sources) {
@@ -107,6 +108,9 @@ inline void check_size(std::size_t limit, std::size_t sources) {
         for (const std::string& key : each.partition_keys) {
             out.text(key);
         }
+    }
+    if (!end.empty()) {
+        out.text(end);
     }
     return stable_hash64(bytes);
 }
@@ -125,7 +129,7 @@ inline void weigh(std::vector<source>& sources, const std::vector<std::uint8_t>&
 
 /// What a page's cursor may carry for the page after it.
 template <class Weave>
-[[nodiscard]] cursor_hints hints_of(const Weave& weave, bool ended_stay) {
+[[nodiscard]] cursor_hints hints_of(const Weave& weave, bool ended_stay, const std::string& end) {
     cursor_hints hints;
     std::uint32_t ranks = 0;
     bool any = false;
@@ -140,7 +144,7 @@ template <class Weave>
         for (std::size_t i = 0; i != weave.sources(); ++i) {
             sources.push_back(weave.about(i));
         }
-        hints.sources = fingerprint(sources);
+        hints.sources = fingerprint(sources, end);
     } else {
         hints.each.clear();
     }
