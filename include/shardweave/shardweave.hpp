@@ -46,10 +46,12 @@
 #include <shardweave/read/fan_out.hpp>
 #include <shardweave/read/hints.hpp>
 #include <shardweave/read/item_traits.hpp>
+#include <shardweave/read/key_reader.hpp>
 #include <shardweave/read/merge.hpp>
 #include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/order.hpp>
 #include <shardweave/read/page.hpp>
+#include <shardweave/read/page_driver.hpp>
 #include <shardweave/read/position.hpp>
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/quota.hpp>
@@ -57,6 +59,7 @@
 #include <shardweave/read/reduce.hpp>
 #include <shardweave/read/stats.hpp>
 #include <shardweave/read/stream.hpp>
+#include <shardweave/read/task_runner.hpp>
 #include <shardweave/read/token.hpp>
 #include <shardweave/read/trouble.hpp>
 #include <shardweave/read/weave.hpp>

@@ -8,11 +8,11 @@
 #include <shardweave/core/error.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/time_range.hpp>
-#include <shardweave/read/cursor.hpp>
 #include <shardweave/read/detail/calls.hpp>
 #include <shardweave/read/detail/drive.hpp>
 #include <shardweave/read/detail/sources.hpp>
 #include <shardweave/read/detail/worker_crew.hpp>
+#include <shardweave/read/key_reader.hpp>
 #include <shardweave/read/order.hpp>
 #include <shardweave/read/page.hpp>
 #include <shardweave/read/query.hpp>
@@ -20,7 +20,6 @@
 #include <shardweave/read/reduce.hpp>
 #include <shardweave/read/stream.hpp>
 
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -64,19 +63,7 @@ public:
 
     /// Throws `errc::invalid_options` for a concurrency of 0.
     fan_out(const router& router, Order order, Query query, options with = {})
-        : router_(&router), order_(std::move(order)), query_(std::move(query)),
-          options_(std::move(with)) {
-        if (options_.concurrency == 0) {
-            throw failure{errc::invalid_options, "a concurrency of 0 asks nothing; use 1 or more"};
-        }
-        if (options_.attempts.most == 0 || options_.asking.billing_unit == 0) {
-            throw failure{errc::invalid_options,
-                          "0 attempts, or a billing unit of 0 rows, asks nothing; use 1 or more"};
-        }
-        if (!options_.budgets) {
-            options_.budgets = std::make_shared<attempt_budgets>();
-        }
-    }
+        : reader_(router, std::move(order), std::move(with)), query_(std::move(query)) {}
     fan_out(const router&&, Order, Query, options = {}) = delete;
 
     /// One page of the keys' items. Throws `failure`: what the key, the cursor or the token is
@@ -86,9 +73,9 @@ public:
     [[nodiscard]] read_page<item_type> page(const key_set& keys,
                                             const page_options& with = {}) const {
         reading_type reading = read(keys, with);
-        detail::worker_crew crew;
-        detail::calls_of<reading_type, Query> calls{query_, options_.concurrency, crew,
-                                                    options_.attempts, *options_.budgets};
+        detail::worker_crew crew{how().run_on};
+        detail::calls_of<reading_type, Query> calls{query_, how().concurrency, crew, how().attempts,
+                                                    *how().budgets};
         calls.limit({with.deadline, with.stop});
         detail::drive(reading, calls);
         reading.tried(calls.counted().retries, calls.counted().hedges);
@@ -99,16 +86,13 @@ public:
     /// strictly before another.
     [[nodiscard]] read_range between(const std::optional<position_type>& after,
                                      const std::optional<position_type>& before) const {
-        const auto bytes = [this](const std::optional<position_type>& at) {
-            return at ? std::optional{order_.encode(*at)} : std::nullopt;
-        };
-        return {bytes(after), bytes(before)};
+        return reader_.between(after, before);
     }
 
     /// The page as a machine without I/O, for drivers of one's own; `page` drives it by the query
     /// callback. Throws what the key, the cursor or the token is refused for.
     [[nodiscard]] reading_type read(const key_set& keys, const page_options& with = {}) const& {
-        return {order_, options_, router_->pin(), keys, with, resolve(keys, with)};
+        return reader_.read(keys, with);
     }
     reading_type read(const key_set&, const page_options& = {}) const&& = delete;
 
@@ -134,11 +118,11 @@ public:
     template <class Get>
     [[nodiscard]] std::optional<item_type> find(std::string_view key, const id_bytes& id,
                                                 const time_range& within, const Get& get) const {
-        for (const placement& at : router_->candidates(key, id, within)) {
+        for (const placement& at : reader_.router().candidates(key, id, within)) {
             std::optional<item_type> found = get(at);
             if (found) {
-                return options_.items.deleted && options_.items.deleted(*found) ? std::nullopt
-                                                                                : std::move(found);
+                return how().items.deleted && how().items.deleted(*found) ? std::nullopt
+                                                                          : std::move(found);
             }
         }
         return std::nullopt;
@@ -155,19 +139,19 @@ public:
                                           Value start, const Ask& ask,
                                           const Combine& combine) const {
         using part = std::remove_cvref_t<std::invoke_result_t<const Ask&, const reduce_query&>>;
-        if (options_.on_failure == on_failure::prefix) {
+        if (how().on_failure == on_failure::prefix) {
             throw failure{errc::invalid_options,
                           "a reduction has no prefix; use on_failure::fail or skip"};
         }
-        const router::snapshot table = router_->pin();
+        const router::snapshot table = reader_.router().pin();
         const std::vector<source> sources =
-            detail::sources_of(*table, keys.keys(), options_.grouping, with.within);
+            detail::sources_of(*table, keys.keys(), how().grouping, with.within);
         detail::parts_of_sources<part, Ask> parts{sources, with, table->epoch()};
-        detail::worker_crew crew;
+        detail::worker_crew crew{how().run_on};
         detail::calls<part, typename detail::parts_of_sources<part, Ask>::request, Ask> calls{
-            ask, options_.concurrency, crew, options_.attempts, *options_.budgets};
+            ask, how().concurrency, crew, how().attempts, *how().budgets};
         calls.limit({with.deadline, with.stop});
-        parts.ask(calls, options_.on_failure);
+        parts.ask(calls, how().on_failure);
         for (auto& each : parts.parts()) {
             if (each) {
                 start = combine(std::move(start), *std::move(each));
@@ -176,32 +160,15 @@ public:
         return {std::move(start), std::move(parts.failures()), parts.stats()};
     }
 
-    [[nodiscard]] const Order& order() const noexcept { return order_; }
+    [[nodiscard]] const Order& order() const noexcept { return reader_.order(); }
 
 private:
     friend class item_stream<fan_out>;
 
-    [[nodiscard]] typename reading_type::start resolve(const key_set& keys,
-                                                       const page_options& with) const {
-        const binding bound = binding::of(order_.fingerprint(), keys.keys(), with.filter);
-        typename reading_type::start at;
-        at.state.binding = bound;
-        if (with.from) {
-            at.state = with.from->resolve(bound);
-        }
-        if (at.state.boundary) {
-            at.after = order_.decode(*at.state.boundary);
-            if (!at.after) {
-                throw failure{errc::token_malformed, "the page token's boundary can not be read"};
-            }
-        }
-        return at;
-    }
+    [[nodiscard]] const options& how() const noexcept { return reader_.options(); }
 
-    const router* router_;
-    Order order_;
+    key_reader<Order, item_type> reader_;
     Query query_;
-    options options_;
 };
 
 template <class Order, class Query>

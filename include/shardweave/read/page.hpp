@@ -13,6 +13,7 @@
 #include <shardweave/read/item_traits.hpp>
 #include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/stats.hpp>
+#include <shardweave/read/task_runner.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -76,8 +77,10 @@ enum class growth : std::uint8_t {
 template <class Item>
 struct fan_out_options {
     /// The most queries at a time. 1 runs them one after another on the calling thread; more run
-    /// them on threads that end with the call, and then the callback must allow concurrent calls.
+    /// them on other threads, and then the callback must allow concurrent calls.
     std::size_t concurrency = 1;
+    /// Other threads to run them on; nothing: threads that end with the call.
+    task_runner run_on{};
     shardweave::grouping grouping = shardweave::grouping::per_partition_key;
     shardweave::on_failure on_failure = shardweave::on_failure::fail;
     item_traits<Item> items{};

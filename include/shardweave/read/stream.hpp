@@ -88,24 +88,26 @@ private:
 
     item_stream(const FanOut& reader, const key_set& keys, const stream_options& with)
         : reader_(&reader), keys_(keys), prefetch_(with.prefetch),
-          limits_{with.deadline, with.stop} {
+          limits_{with.deadline, with.stop}, crew_(how().run_on) {
         with_.limit = with.chunk;
         with_.filter = with.filter;
         with_.within = with.within;
         with_.range = with.range;
         with_.as_of = with.as_of;
         with_.from = with.from;
-        at_ = reader.resolve(keys_, with_);
+        at_ = reader.reader_.start(keys_, with_);
         with_.from.reset();
         if (with.chunk == 0) {
             throw failure{errc::invalid_options, "a stream with chunks of 0 items; use 1 or more"};
         }
-        if (with.prefetch != prefetch::nothing && reader.options_.concurrency == 1) {
+        if (with.prefetch != prefetch::nothing && how().concurrency == 1) {
             throw failure{errc::invalid_options,
                           "a stream can not prefetch on the calling thread; use a concurrency of 2 "
                           "or more"};
         }
     }
+
+    [[nodiscard]] const auto& how() const noexcept { return reader_->how(); }
 
     /// How far the reading is with the chunk after this one.
     enum class ahead : std::uint8_t { nothing, asked, finished };
@@ -146,16 +148,15 @@ private:
         if (!failures_.empty()) {
             throw failure{std::exchange(failures_, {}).front()};
         }
-        auto table = reader_->router_->pin();
+        auto table = reader_->reader_.router().pin();
         if (reading_ && reading_->epoch() != table->epoch()) {
             // The boundary is the truth: what was buffered from places that may have moved is not.
             forget();
         }
         if (!reading_) {
-            reading_.emplace(reader_->order_, reader_->options_, std::move(table), keys_, with_,
-                             at_);
-            calls_.emplace(reader_->query_, reader_->options_.concurrency, crew_,
-                           reader_->options_.attempts, *reader_->options_.budgets);
+            reading_.emplace(reader_->order(), how(), std::move(table), keys_, with_, at_);
+            calls_.emplace(reader_->query_, how().concurrency, crew_, how().attempts,
+                           *how().budgets);
             calls_->limit(limits_);
         } else if (ahead_ == ahead::nothing) {
             reading_->turn();
@@ -166,7 +167,7 @@ private:
         at_.after = reading_->boundary();
         at_.state.hints = {};
         reading_->take_items(chunk_);
-        const bool skips = reader_->options_.on_failure == on_failure::skip;
+        const bool skips = how().on_failure == on_failure::skip;
         auto& failed = skips ? skipped_ : failures_;
         failed.insert(failed.end(), reading_->failures().begin(), reading_->failures().end());
         return !(skips && chunk_.empty() && !reading_->failures().empty());

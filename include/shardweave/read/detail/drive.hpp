@@ -47,6 +47,31 @@ bool ask(Machine& machine, Calls& calls, const std::exception_ptr& cause = nullp
     return todo.what != action::kind::finished;
 }
 
+/// Ends what has not begun, once the read has failed.
+template <class Machine, class Calls>
+void abandon_doomed(Machine& machine, Calls& calls) {
+    if (machine.doomed()) {
+        for (std::size_t left = calls.abandon(); left != 0; --left) {
+            machine.cancel();
+        }
+    }
+}
+
+/// Tells the machine what became of a call, and keeps what ended the read.
+template <class Machine, class Answer>
+void feed(Machine& machine, outcome<Answer>&& result, std::exception_ptr& cause) {
+    if (result.answer) {
+        machine.answer(result.source, *std::move(result.answer));
+        return;
+    }
+    const bool healthy = !machine.doomed();
+    result.ends_read ? machine.doom(result.source, std::move(result.why))
+                     : machine.fail(result.source, std::move(result.why));
+    if (healthy && machine.doomed()) {
+        cause = result.thrown;
+    }
+}
+
 /// Drives one page until it is finished. When the read fails, no further query is sent, those under
 /// way are stopped and waited for, and `failure` is thrown, with the exception nested that ended
 /// it, if one did.
@@ -54,23 +79,9 @@ template <class Machine, class Calls>
 void drive(Machine& machine, Calls& calls) {
     std::exception_ptr cause;
     while (ask(machine, calls, cause)) {
-        if (machine.doomed()) {
-            for (std::size_t left = calls.abandon(); left != 0; --left) {
-                machine.cancel();
-            }
-        }
+        abandon_doomed(machine, calls);
         if (!calls.idle()) {
-            auto result = calls.receive();
-            if (result.answer) {
-                machine.answer(result.source, *std::move(result.answer));
-            } else {
-                const bool healthy = !machine.doomed();
-                result.ends_read ? machine.doom(result.source, std::move(result.why))
-                                 : machine.fail(result.source, std::move(result.why));
-                if (healthy && machine.doomed()) {
-                    cause = result.thrown;
-                }
-            }
+            feed(machine, calls.receive(), cause);
         }
     }
 }

@@ -59,16 +59,16 @@ template <class Query>
             std::move(why)};
 }
 
-/// One attempt: calls, and catches.
-template <class Answer, class Request, class Call>
-[[nodiscard]] outcome<Answer> try_call(const Request& request, const Call& call) {
+/// What the exception that is being handled makes of an attempt.
+template <class Answer, class Request>
+[[nodiscard]] outcome<Answer> caught(const Request& request) {
     outcome<Answer> result{request.source};
     const auto failed = [&](errc code, const char* what) {
         result.thrown = std::current_exception();
         result.why = error_at(request.query, code, what);
     };
     try {
-        result.answer.emplace(call(request.query));
+        throw;
     } catch (const store_trouble& trouble) {
         failed(trouble.code(), trouble.reason().detail.c_str());
         result.passing = trouble.retry_after();
@@ -82,6 +82,16 @@ template <class Answer, class Request, class Call>
                "the query callback threw something that is not a std::exception");
     }
     return result;
+}
+
+/// One attempt: calls, and catches.
+template <class Answer, class Request, class Call>
+[[nodiscard]] outcome<Answer> try_call(const Request& request, const Call& call) {
+    try {
+        return {request.source, call(request.query)};
+    } catch (...) {
+        return caught<Answer>(request);
+    }
 }
 
 }  // namespace detail

@@ -4,6 +4,8 @@
 
 /// The threads of one call.
 
+#include <shardweave/read/task_runner.hpp>
+
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -17,10 +19,11 @@ namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
-/// A few threads that run tasks until the crew is destroyed, which waits for those that run.
+/// A few threads that run tasks until the crew is destroyed, which waits for those that run; or the
+/// caller's own, which it does not wait for.
 class worker_crew {
 public:
-    worker_crew() = default;
+    explicit worker_crew(const task_runner& own) : own_(&own) {}
     worker_crew(const worker_crew&) = delete;
     worker_crew& operator=(const worker_crew&) = delete;
     ~worker_crew() {
@@ -34,8 +37,18 @@ public:
         }
     }
 
+    /// How many tasks the calling thread may have run at a time, of those that it wishes for. 1:
+    /// it runs them itself.
+    [[nodiscard]] std::size_t most(std::size_t wished) const {
+        return own_->run && own_->inside && own_->inside() ? 1 : wished;
+    }
+
     /// Runs the task on a thread that is free, or on a new one while there are fewer than `most`.
     void run(std::function<void()> task, std::size_t most) {
+        if (own_->run) {
+            own_->run(std::move(task));
+            return;
+        }
         {
             const std::scoped_lock lock{mutex_};
             tasks_.push_back(std::move(task));
@@ -73,6 +86,7 @@ private:
         }
     }
 
+    const task_runner* own_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> tasks_;
