@@ -43,3 +43,28 @@ if(NOT TARGET shardweave::sodium)
     endif()
     unset(sodium)
 endif()
+
+# Asio is headers alone. Before 1.24 it does not see by itself that clang has coroutines.
+if(NOT TARGET shardweave::asio)
+    set(asio "")
+    if(TARGET asio::asio)
+        set(asio asio::asio)
+    else()
+        find_path(asio_INCLUDE_DIR asio.hpp)
+        mark_as_advanced(asio_INCLUDE_DIR)
+    endif()
+    if(asio OR asio_INCLUDE_DIR)
+        add_library(shardweave::asio INTERFACE IMPORTED GLOBAL)
+        set_property(
+            TARGET shardweave::asio PROPERTY INTERFACE_LINK_LIBRARIES shardweave::shardweave ${asio})
+        set_property(
+            TARGET shardweave::asio
+            PROPERTY INTERFACE_COMPILE_DEFINITIONS
+                     "$<$<CXX_COMPILER_ID:Clang,AppleClang>:ASIO_HAS_CO_AWAIT=1;ASIO_HAS_STD_COROUTINE=1>")
+        if(NOT asio)
+            set_property(
+                TARGET shardweave::asio PROPERTY INTERFACE_INCLUDE_DIRECTORIES ${asio_INCLUDE_DIR})
+        endif()
+    endif()
+    unset(asio)
+endif()

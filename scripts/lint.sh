@@ -14,8 +14,8 @@ echo "lint: the format is right"
 cmake --preset clang >/dev/null
 tests=(tests/core/{bytes,single_flight}.test.cpp tests/place/{locate,prepared_table,refresh,router}.test.cpp
        tests/place/{routing_codec,routing_table_times,shard_groups}.test.cpp
-       tests/read/{fan_out,hints,merge,stream}.test.cpp tests/move/rebalance.test.cpp
-       tests/adapters/{json,sodium}.test.cpp tests/testing/conformance.test.cpp)
+       tests/read/{fan_out,hints,merge,page_driver,stream}.test.cpp tests/move/rebalance.test.cpp
+       tests/adapters/{asio,json,sodium}.test.cpp tests/testing/conformance.test.cpp)
 if [ "${1:-}" = --all ]; then mapfile -t tests < <(git ls-files 'tests/*.test.cpp'); fi
 { echo build/clang/tests/headers/all.cpp; printf '%s\n' "${tests[@]}"; } |
   xargs -P "$(nproc)" -n 1 clang-tidy-19 -p build/clang --quiet

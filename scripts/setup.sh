@@ -12,8 +12,8 @@ packages=(g++ cmake ninja-build pkg-config git ca-certificates
   libxxhash-dev libfmt-dev libsqlite3-dev libcli11-dev zlib1g-dev)
 case "$what" in
   demo) ;;
-  test) packages+=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev) ;;
-  ci) packages+=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev
+  test) packages+=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev libasio-dev) ;;
+  ci) packages+=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev libasio-dev
     clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev ccache) ;;
   *) echo "usage: $0 [demo|test|ci]" >&2; exit 2 ;;
 esac
