@@ -33,8 +33,8 @@ namespace shardweave {
 inline namespace v1 {
 
 /// Do what `next` says until it says `finished`, feed `answer` or `fail`, then `take` the page.
-/// Made by `fan_out::read`, for event loops of one's own; `fan_out::page` drives it, too. Not
-/// thread-safe. It refers to the fan-out, and its queries to it: it stays where it is while one is
+/// Made by `key_reader::read`; `page_driver` adds attempts for an event loop of one's own. Not
+/// thread-safe. It refers to its reader, and its queries to it: it stays where it is while one is
 /// under way.
 template <class Item, class Order>
 class reading {
@@ -50,9 +50,9 @@ public:
     };
 
     /// Throws what the keys and the options are refused for.
-    reading(const Order& order, const fan_out_options<Item>& how, router::snapshot table,
+    reading(const Order& order, const fan_out_options<Item>& how, router::snapshot pinned,
             const key_set& keys, const page_options& with, start from)
-        : order_(&order), how_(&how), table_(std::move(table)), keys_(keys), with_(with),
+        : order_(&order), how_(&how), table_(std::move(pinned)), keys_(keys), with_(with),
           from_(std::move(from)),
           extent_(detail::extent_of(order, with_, way(), from_.after, as_of())),
           boundary_(extent_.near), stretches_(cut()) {
