@@ -391,7 +391,7 @@ TEST_CASE("a stale route ends the read, whatever it makes of failures", "[troubl
 TEST_CASE("the exception that ends a read is nested in its failure, and no earlier one",
           "[trouble]") {
     // What was skipped hid the stale route, and nobody refreshed the table.
-    const std::size_t concurrency = GENERATE(1, 2);
+    const std::size_t concurrency = GENERATE(1U, 2U);
     feed two{2, 20};
     std::atomic<bool> down = false;
     const auto ask = [&](const auto& query) {
