@@ -408,9 +408,9 @@ TEST_CASE("a store that looked beyond the range is not asked for more of it",
     int calls = 0;
     const sw::fan_out reader{router, newest, [&](const post_query& query) -> sw::shard_page<post> {
                                  ++calls;
-                                 const std::int64_t last =
+                                 const std::int64_t seen =
                                      (query.after ? get<0>(*query.after) : day_at(9)) - 3'600;
-                                 return {.more = last > 0, .scanned = post{last, "x"}};
+                                 return {.more = seen > 0, .scanned = post{seen, "x"}};
                              }};
     const auto page = reader.page("feed", {.within = {start + days{8}, start + days{10}}});
     CHECK(page.items.empty());
