@@ -140,8 +140,8 @@ private:
         auto each = std::make_shared<sent>(which, reply_(which.query()));
         loop_->after(each->how.after, [this, each] { end(*each, each->how.fails); });
         if (each->how.heeds_stop) {
-            each->stop.emplace(which.query().stop, [this, each_ = each.get()] {
-                end(*each_, std::make_exception_ptr(std::runtime_error{"stopped"}));
+            each->stop.emplace(which.query().stop, [this, one = each.get()] {
+                end(*one, std::make_exception_ptr(std::runtime_error{"stopped"}));
             });
         }
     }

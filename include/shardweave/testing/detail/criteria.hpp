@@ -127,10 +127,16 @@ public:
         }
         std::string sql;
         for (std::size_t i = count; i-- != 0;) {
-            const std::string strict = names_[i] + (rises(i, way) ? " > ?" : " < ?");
-            sql = i + 1 == count ? strict
-                                 : strict + " OR (" + names_[i] + " = ? AND " +
-                                       (i + 2 == count ? sql : "(" + sql + ")") + ")";
+            std::string limb = names_[i];
+            limb += rises(i, way) ? " > ?" : " < ?";
+            if (i + 1 != count) {
+                limb += " OR (";
+                limb += names_[i];
+                limb += i + 2 == count ? " = ? AND " : " = ? AND (";
+                limb += sql;
+                limb += i + 2 == count ? ")" : "))";
+            }
+            sql = std::move(limb);
         }
         return sql;
     }

@@ -27,7 +27,7 @@ public:
     using group = typename Trial::group;
     using finding = std::optional<fault>;
 
-    reads(const Trial& trial, sampler sample) : trial_(&trial), sample_(std::move(sample)) {}
+    reads(const Trial& trial, sampler sample) : trial_(&trial), sample_(sample) {}
 
     [[nodiscard]] sampler& sample() noexcept { return sample_; }
 
