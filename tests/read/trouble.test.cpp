@@ -262,7 +262,9 @@ TEST_CASE("a slow attempt loses against the one beside it, is stopped, and outli
             keys += query.partition_keys.front().size();
             --inside;
         },
-        {.concurrency = 3, .attempts = {.hedge = {.beyond = 0.95}}, .budgets = budgets});
+        {.concurrency = 3,
+         .attempts = {.hedge = {.beyond = 0.95, .at_least = 150ms}},
+         .budgets = budgets});
     const auto before = std::chrono::steady_clock::now();
     const auto page = reader.page("feed", {.limit = 4});
     CHECK(std::chrono::steady_clock::now() - before < 5s);

@@ -52,14 +52,20 @@ public:
     template <class Duration>
     [[nodiscard]] static std::string write(std::chrono::sys_time<Duration> time) {
         using namespace std::chrono;
-        const auto day = floor<wide_days>(time.time_since_epoch());
+        // Not floor, which overflows in the first day of a unit's range.
+        auto day = duration_cast<wide_days>(time.time_since_epoch());
+        auto of_day = time.time_since_epoch() - day;
+        if (of_day < of_day.zero()) {
+            day -= wide_days{1};
+            of_day += wide_days{1};
+        }
         if (day < first_written_day || day >= end_of_written_days) {
             throw failure{errc::limit_exceeded,
                           "a time before the year 0000 or after 9999 has no time key; is it in "
                           "another unit?"};
         }
         const year_month_day date{sys_days{duration_cast<days>(day)}};
-        const auto rest = floor<Precision>(time.time_since_epoch() - day);
+        const auto rest = floor<Precision>(of_day);
         const auto second = static_cast<unsigned>(floor<seconds>(rest).count());
         std::string text{shape};
         write_digits(text.data(), 4, static_cast<unsigned>(static_cast<int>(date.year())));
@@ -92,8 +98,8 @@ public:
         }
         const wide_days of_day = sys_days{date}.time_since_epoch();
         // Nanoseconds reach from 1677 to 2262 only.
-        if (of_day <= floor<wide_days>(Precision::min()) ||
-            of_day >= floor<wide_days>(Precision::max())) {
+        if (of_day < duration_cast<wide_days>(Precision::min()) ||
+            of_day >= duration_cast<wide_days>(Precision::max())) {
             throw failure{errc::time_malformed,
                           concat(quoted(given), " does not fit ", digits, " digits; read fewer")};
         }
