@@ -6,7 +6,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/temporary_directory.hpp"
 #include "timeline/store.hpp"
 
 namespace sw = shardweave;
@@ -29,10 +29,7 @@ namespace {
 class sample_shard {
 public:
     sample_shard() {
-        std::string name =
-            (std::filesystem::temp_directory_path() / "shardweave-conformance-XXXXXX").string();
-        directory_ = mkdtemp(name.data());
-        database base{shard_path(directory_, "db0"), database::access::create};
+        database base{shard_path(directory(), "db0"), database::access::create};
         base.run(shard_schema);
         for (const std::string author : {"author-1", "author-2"}) {
             std::vector<std::string> ids = sw::testing::sample_texts();
@@ -46,11 +43,8 @@ public:
             }
         }
     }
-    sample_shard(const sample_shard&) = delete;
-    sample_shard& operator=(const sample_shard&) = delete;
-    ~sample_shard() { std::filesystem::remove_all(directory_); }
 
-    [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
+    [[nodiscard]] const std::filesystem::path& directory() const { return directory_.path(); }
 
     template <class Callback>
     [[nodiscard]] sw::testing::report check(const Callback& callback) const {
@@ -71,7 +65,7 @@ private:
         rows_[key].push_back(row);
     }
 
-    std::filesystem::path directory_;
+    test_support::temporary_directory directory_;
     std::map<std::string, std::vector<item>> rows_;
 };
 

@@ -4,7 +4,6 @@
 #include <shardweave/shardweave.hpp>
 
 #include <catch2/catch_all.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -25,30 +24,16 @@
 #include <vector>
 
 #include "support/generate.hpp"
+#include "support/temporary_directory.hpp"
 #include "timeline/load.hpp"
 #include "timeline/print.hpp"
 #include "timeline/read.hpp"
 
 namespace sw = shardweave;
 using namespace timeline;
+using test_support::temporary_directory;
 
 namespace {
-
-class temporary_directory {
-public:
-    temporary_directory() {
-        std::string name =
-            (std::filesystem::temp_directory_path() / "shardweave-timeline-XXXXXX").string();
-        path_ = mkdtemp(name.data());
-    }
-    temporary_directory(const temporary_directory&) = delete;
-    temporary_directory& operator=(const temporary_directory&) = delete;
-    ~temporary_directory() { std::filesystem::remove_all(path_); }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 std::vector<item> read_history() {
     const char* path = std::getenv("SHARDWEAVE_HISTORY");

@@ -167,11 +167,6 @@ public:
     [[nodiscard]] std::size_t open() const noexcept { return open_; }
     /// All calls so far: their numbers are below.
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
-    [[nodiscard]] bool over(std::size_t number) const noexcept { return calls_[number].over; }
-    /// True when an attempt at the call has begun.
-    [[nodiscard]] bool begun(std::size_t number) const noexcept {
-        return calls_[number].begun != 0;
-    }
 
     struct counts {
         std::size_t retries = 0;

@@ -224,7 +224,6 @@ public:
     [[nodiscard]] const std::vector<state>& sources() const noexcept { return sources_; }
     [[nodiscard]] read_stats& stats() noexcept { return stats_; }
     [[nodiscard]] const read_stats& stats() const noexcept { return stats_; }
-    [[nodiscard]] const asked<position_type>& common() const noexcept { return common_; }
 
 private:
     [[nodiscard]] bool open(std::size_t i) const noexcept {
