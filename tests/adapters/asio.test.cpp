@@ -39,6 +39,7 @@
 #include "support/failing.hpp"
 #include "support/generate.hpp"
 #include "support/memory_store.hpp"
+#include "support/posts.hpp"
 
 namespace sw = shardweave;
 using namespace std::chrono_literals;
@@ -46,19 +47,13 @@ using sw::errc;
 using test_support::code_of;
 using test_support::error_of;
 using test_support::generator;
+using test_support::newest;
+using test_support::post;
 
 namespace {
 
-struct post {
-    std::int64_t created_at = 0;
-    std::string id{};
-
-    friend bool operator==(const post&, const post&) = default;
-};
-
-const auto newest = sw::newest_first(&post::created_at, sw::unique(&post::id));
-using order_type = std::remove_const_t<decltype(newest)>;
-using query_type = sw::shard_query<order_type::position_type>;
+using order_type = test_support::post_order;
+using query_type = test_support::post_query;
 using page_type = sw::shard_page<post>;
 using answer_type = asio::awaitable<page_type>;
 using callback = std::function<answer_type(const query_type&)>;

@@ -12,20 +12,17 @@
 
 #include "support/failing.hpp"
 #include "support/memory_store.hpp"
+#include "support/posts.hpp"
 
 namespace sw = shardweave;
 using sw::errc;
 using test_support::code_of;
+using test_support::newest;
+using test_support::post;
 
 namespace {
 
-struct post {
-    std::int64_t created_at = 0;
-    std::string id{};
-};
-
-const auto newest = sw::newest_first(&post::created_at, sw::unique(&post::id));
-using reader_type = sw::key_reader<std::remove_const_t<decltype(newest)>>;
+using reader_type = sw::key_reader<test_support::post_order>;
 
 static_assert(std::is_same_v<reader_type::item_type, post>);
 

@@ -23,23 +23,18 @@
 
 #include "support/failing.hpp"
 #include "support/memory_store.hpp"
+#include "support/posts.hpp"
 
 namespace sw = shardweave;
 using namespace std::chrono_literals;
 using sw::errc;
 using test_support::code_of;
+using test_support::newest;
+using test_support::post;
 
 namespace {
 
-struct post {
-    std::int64_t created_at = 0;
-    std::string id{};
-
-    friend bool operator==(const post&, const post&) = default;
-};
-
-const auto newest = sw::newest_first(&post::created_at, sw::unique(&post::id));
-using query_type = sw::shard_query<std::remove_const_t<decltype(newest)>::position_type>;
+using query_type = test_support::post_query;
 
 /// A pool as a program may have one.
 class pool {

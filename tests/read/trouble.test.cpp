@@ -27,33 +27,28 @@
 
 #include "support/failing.hpp"
 #include "support/memory_store.hpp"
+#include "support/numbers.hpp"
 
 namespace sw = shardweave;
 using namespace std::chrono_literals;
 using sw::errc;
 using test_support::code_of;
+using test_support::ints;
+using test_support::number_query;
+using test_support::numbers;
 using test_support::spread;
 
 namespace {
 
-const auto numbers = sw::oldest_first<int>(sw::unique(std::identity{}));
-using number_order = std::remove_const_t<decltype(numbers)>;
-using number_query = sw::shard_query<number_order::position_type>;
-using ints = std::vector<int>;
 using callback = std::function<void(const number_query&, std::size_t)>;
 
 constexpr sw::attempt_options at_once{.most = 3, .wait = {.base = 0ns, .cap = 0ns}};
 
 /// The numbers from 0 up, spread evenly over shards S0, S1, …; `before(query, n)` is called ahead
 /// of the n-th answer of each shard, from 0.
-struct feed {
-    feed(std::uint32_t sources, int count) : router{spread("feed", sources)} {
-        const auto targets = router.pin()->targets("feed");
-        for (int i = 0; i != count; ++i) {
-            const sw::target& at = targets[static_cast<std::size_t>(i) % targets.size()];
-            store.insert(at.shard, at.partition_key.str(), i);
-        }
-    }
+struct feed : test_support::spread_numbers {
+    using spread_numbers::spread_numbers;
+
     [[nodiscard]] auto reader(callback before, sw::fan_out_options<int> with = {}) {
         return sw::fan_out{router, numbers,
                            std::function<sw::shard_page<int>(const number_query&)>{
@@ -69,8 +64,6 @@ struct feed {
                            std::move(with)};
     }
 
-    sw::router router;
-    test_support::memory_store<number_order> store{numbers};
     std::mutex mutex;
     std::map<std::string, std::size_t> calls;
 };
