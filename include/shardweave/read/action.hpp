@@ -16,8 +16,8 @@ namespace shardweave {
 inline namespace v1 {
 
 /// One step of a read. A driver carries it out, and knows nothing else.
-template <class Position>
-struct weave_action {
+template <class Request>
+struct read_action {
     enum class kind : std::uint8_t {
         /// Send these queries and feed their answers, in any order; call `next` after each.
         ask,
@@ -28,25 +28,33 @@ struct weave_action {
         /// The read failed; `why` says how.
         failed,
     };
-    struct request {
-        /// Which source it is for; handed back with the answer.
-        std::size_t source;
-        shard_query<Position> query;
-    };
+    using request = Request;
 
     kind what = kind::wait;
     std::vector<request> requests{};
     error why{};
 
-    [[nodiscard]] static weave_action ask(std::vector<request> requests) {
-        return requests.empty() ? wait() : weave_action{kind::ask, std::move(requests)};
+    [[nodiscard]] static read_action ask(std::vector<request> requests) {
+        return requests.empty() ? wait() : read_action{kind::ask, std::move(requests)};
     }
-    [[nodiscard]] static weave_action wait() { return {kind::wait}; }
-    [[nodiscard]] static weave_action finished() { return {kind::finished}; }
-    [[nodiscard]] static weave_action failed(error why) {
+    [[nodiscard]] static read_action wait() { return {kind::wait}; }
+    [[nodiscard]] static read_action finished() { return {kind::finished}; }
+    [[nodiscard]] static read_action failed(error why) {
         return {kind::failed, {}, std::move(why)};
     }
 };
+
+/// One query to one source.
+template <class Query>
+struct source_request {
+    /// Which source it is for; handed back with the answer.
+    std::size_t source;
+    Query query;
+};
+
+/// A step of a read of rows.
+template <class Position>
+using weave_action = read_action<source_request<shard_query<Position>>>;
 
 }  // namespace v1
 }  // namespace shardweave

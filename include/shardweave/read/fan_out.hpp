@@ -146,12 +146,15 @@ public:
         const router::snapshot table = reader_.router().pin();
         const std::vector<source> sources =
             detail::sources_of(*table, keys.keys(), how().grouping, with.within);
-        detail::parts_of_sources<part, Ask> parts{sources, with, table->epoch()};
+        using machine = detail::parts_of_sources<part>;
+        machine parts{sources, with, table->epoch(), how().on_failure};
         detail::worker_crew crew{how().run_on};
-        detail::calls<part, typename detail::parts_of_sources<part, Ask>::request, Ask> calls{
+        detail::calls<part, typename machine::action::request, Ask> calls{
             ask, how().concurrency, crew, how().attempts, *how().budgets};
         calls.limit({with.deadline, with.stop});
-        parts.ask(calls, how().on_failure);
+        detail::drive(parts, calls);
+        parts.stats().retries = calls.counted().retries;
+        parts.stats().hedges = calls.counted().hedges;
         for (auto& each : parts.parts()) {
             if (each) {
                 start = combine(std::move(start), *std::move(each));

@@ -8,15 +8,13 @@
 #include <shardweave/core/retry.hpp>
 #include <shardweave/core/types.hpp>
 #include <shardweave/place/time_range.hpp>
+#include <shardweave/read/action.hpp>
 #include <shardweave/read/detail/answers.hpp>
-#include <shardweave/read/detail/calls.hpp>
-#include <shardweave/read/detail/drive.hpp>
 #include <shardweave/read/on_failure.hpp>
 #include <shardweave/read/query.hpp>
 #include <shardweave/read/stats.hpp>
 
 #include <cstddef>
-#include <exception>
 #include <optional>
 #include <set>
 #include <span>
@@ -64,18 +62,15 @@ struct reduction {
 
 namespace detail {
 
-/// Asks every source once, and keeps the parts by source.
-template <class Part, class Ask>
+/// Asks every source once, and keeps the parts by source: a machine for `drive`.
+template <class Part>
 class parts_of_sources {
 public:
-    struct request {
-        std::size_t source;
-        reduce_query query;
-    };
-    using calls_type = calls<Part, request, Ask>;
+    using action = read_action<source_request<reduce_query>>;
 
-    parts_of_sources(const std::vector<source>& sources, const reduce_options& with, epoch at)
-        : parts_(sources.size()) {
+    parts_of_sources(const std::vector<source>& sources, const reduce_options& with, epoch at,
+                     on_failure mode)
+        : parts_(sources.size()), outstanding_(sources.size()), mode_(mode) {
         std::set<std::string_view> shards;
         for (std::size_t i = 0; i != sources.size(); ++i) {
             requests_.push_back(
@@ -87,43 +82,41 @@ public:
         stats_.shards_contacted = shards.size();
     }
 
-    /// Throws what a page throws.
-    void ask(calls_type& calls, on_failure mode) {
-        for (request& each : requests_) {
-            calls.submit(std::move(each));
+    [[nodiscard]] action next() {
+        if (outstanding_ != 0) {
+            return action::ask(std::exchange(requests_, {}));
         }
-        std::exception_ptr cause;
-        bool doomed = false;
-        while (!calls.idle()) {
-            auto result = calls.receive();
-            if (result.answer) {
-                parts_[result.source] = std::move(result.answer);
-                continue;
-            }
-            failures_.push_back(std::move(result.why));
-            if (!doomed && (mode == on_failure::fail || result.ends_read)) {
-                doomed = true;
-                cause = result.thrown;
-                std::swap(failures_.front(), failures_.back());
-                (void)calls.abandon();
-            }
-        }
-        stats_.retries = calls.counted().retries;
-        stats_.hedges = calls.counted().hedges;
-        if (doomed) {
-            throw_failure(blame(failures_), cause);
-        }
+        return doomed_ ? action::failed(blame(failures_)) : action::finished();
     }
+    void answer(std::size_t from, Part&& part) {
+        --outstanding_;
+        parts_[from] = std::move(part);
+    }
+    void fail(std::size_t /*from*/, error why) {
+        --outstanding_;
+        const bool dooms = !doomed_ && mode_ == on_failure::fail;
+        doomed_ = doomed_ || dooms;
+        failures_.insert(dooms ? failures_.begin() : failures_.end(), std::move(why));
+    }
+    void doom(std::size_t from, error why) {
+        mode_ = on_failure::fail;
+        fail(from, std::move(why));
+    }
+    void cancel() noexcept { --outstanding_; }
+    [[nodiscard]] bool doomed() const noexcept { return doomed_; }
 
     [[nodiscard]] std::vector<std::optional<Part>>& parts() noexcept { return parts_; }
     [[nodiscard]] std::vector<error>& failures() noexcept { return failures_; }
-    [[nodiscard]] const read_stats& stats() const noexcept { return stats_; }
+    [[nodiscard]] read_stats& stats() noexcept { return stats_; }
 
 private:
-    std::vector<request> requests_;
+    std::vector<typename action::request> requests_;
     std::vector<std::optional<Part>> parts_;
     std::vector<error> failures_;
     read_stats stats_;
+    std::size_t outstanding_;
+    on_failure mode_;
+    bool doomed_ = false;
 };
 
 }  // namespace detail

@@ -165,16 +165,12 @@ public:
         rounds_.come_back(boundary_);
     }
 
-    /// What a later read from the boundary may take up, of each source.
-    [[nodiscard]] std::vector<cursor_hints::one> hints() const {
-        std::vector<cursor_hints::one> each;
+    /// What a later read from the boundary may take up of a source.
+    [[nodiscard]] cursor_hints::one hint(std::size_t number) const {
+        const auto& at = rounds_.sources()[number];
         const auto& merged = rounds_.merged();
-        for (std::size_t i = 0; i != rounds_.sources().size(); ++i) {
-            const auto& at = rounds_.sources()[i];
-            each.push_back({at.settled(), at.standing == detail::standing::asked &&
-                                              merged.finished(i) && merged.buffered(i) == 0});
-        }
-        return each;
+        return {at.settled(), at.standing == detail::standing::asked && merged.finished(number) &&
+                                  merged.buffered(number) == 0};
     }
     /// The part of the recent pages that came from sources of this rank.
     [[nodiscard]] double share_of(std::uint32_t rank) const {

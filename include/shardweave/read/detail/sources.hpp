@@ -133,20 +133,23 @@ template <class Weave>
     cursor_hints hints;
     std::uint32_t ranks = 0;
     bool any = false;
-    hints.each = weave.hints();
-    for (std::size_t i = 0; i != hints.each.size(); ++i) {
-        hints.each[i].ended = hints.each[i].ended && ended_stay;
-        any = any || hints.each[i].ended || !hints.each[i].cursor.empty();
+    const auto hint = [&](std::size_t number) {
+        cursor_hints::one one = weave.hint(number);
+        one.ended = one.ended && ended_stay;
+        return one;
+    };
+    for (std::size_t i = 0; i != weave.sources(); ++i) {
+        const cursor_hints::one one = hint(i);
+        any = any || one.ended || !one.cursor.empty();
         ranks = std::max(ranks, weave.about(i).rank + 1);
     }
     if (any) {
         std::vector<source> sources;
         for (std::size_t i = 0; i != weave.sources(); ++i) {
+            hints.each.push_back(hint(i));
             sources.push_back(weave.about(i));
         }
         hints.sources = fingerprint(sources, end);
-    } else {
-        hints.each.clear();
     }
     if (ranks > 1 && weave.share_of(0) < 1) {
         for (std::uint32_t rank = 0; rank != ranks; ++rank) {
