@@ -38,8 +38,8 @@ struct play {
         : budgets(paid), plan(with, budgets) {}
 
     bool failed(attempt who, sw::instant now, sw::errc why = sw::errc::unavailable,
-                std::chrono::nanoseconds retry_after = {}) {
-        return plan.failed(who, why, retry_after, now, draw);
+                std::chrono::nanoseconds retry_after = {}, sw::deadline until = {}) {
+        return plan.failed(who, why, retry_after, now, until, draw);
     }
     /// The limit under which this part of the recent attempts stays becomes known.
     void usual_is(std::chrono::nanoseconds time) {
@@ -109,6 +109,40 @@ TEST_CASE("a store that says how long to leave it alone is left alone", "[attemp
     CHECK(on.plan.next_due() == start + 30s);
     CHECK(on.plan.due(start + 29s) == std::nullopt);
     CHECK(on.plan.due(start + 30s) == attempt{0, 1});
+}
+
+TEST_CASE("a retry that would come too late is not waited for, nor paid for", "[attempts]") {
+    play on{{.most = 3, .wait = {.base = 0ns, .cap = 0ns}, .longest_wait = 20s},
+            {.throttling = {.percent = 0, .burst = 1}}};
+    for (int i = 0; i != 3; ++i) {
+        (void)on.plan.add();
+        REQUIRE(on.plan.due(start));
+    }
+    CHECK(on.failed({0, 0}, start, sw::errc::throttled, 21s));
+    CHECK(on.failed({1, 0}, start, sw::errc::throttled, 5s, sw::deadline{start + 5s}));
+    CHECK_FALSE(on.failed({2, 0}, start, sw::errc::throttled, 5s, sw::deadline{start + 6s}));
+    CHECK(on.plan.next_due() == start + 5s);
+}
+
+TEST_CASE("calls that are over give up their numbers, and their late attempts mean nothing",
+          "[attempts]") {
+    play on{at_once};
+    (void)on.plan.add();
+    (void)on.plan.add();
+    REQUIRE(on.plan.due(start) == attempt{0, 0});
+    REQUIRE(on.plan.end(0));
+    CHECK(on.plan.add() == 0);
+    CHECK(on.plan.size() == 2);
+    CHECK(on.plan.open() == 2);
+    CHECK_FALSE(on.plan.answered({0, 0}, start));
+    CHECK_FALSE(on.failed({0, 0}, start));
+    CHECK_FALSE(on.plan.failed_for_good({0, 0}));
+    REQUIRE(on.plan.due(start) == attempt{1, 0});  // which came first
+    REQUIRE(on.plan.due(start) == attempt{0, 1});
+    CHECK(on.plan.answered({0, 1}, start));
+    REQUIRE(on.plan.end(1));
+    CHECK(on.plan.open() == 0);
+    CHECK_FALSE(on.plan.end(1));
 }
 
 TEST_CASE("throttling and other trouble are paid for apart, by all calls together", "[attempts]") {
@@ -197,9 +231,11 @@ TEST_CASE("hedges wait until it is known what is usual, at least so long, and ar
 TEST_CASE("what is usual follows the recent attempts", "[attempts]") {
     sw::attempt_budgets budgets;
     CHECK(budgets.usual(0.5) == std::chrono::nanoseconds::max());
+    CHECK(budgets.usual(0) == std::chrono::nanoseconds::max());
     for (int i = 1; i <= 100; ++i) {
         budgets.took(std::chrono::milliseconds{i});
     }
+    CHECK(budgets.usual(0) == 1ms);  // asked first
     CHECK(budgets.usual(0.5) >= 40ms);
     CHECK(budgets.usual(0.5) <= 60ms);
     CHECK(budgets.usual(0.95) >= 90ms);
@@ -223,16 +259,34 @@ TEST_CASE("every call ends once, and within its attempts", "[attempts][law]") {
                  .wait = {.base = 1ms, .cap = 20ms},
                  .timeout = draw.chance(50) ? 30ms : std::chrono::nanoseconds::max(),
                  .hedge = {.beyond = draw.chance(50) ? 0.9 : 1}}};
-        const std::size_t calls = 1 + draw.below(12U);
+        std::size_t calls = 1 + draw.below(12U);
+        std::size_t later = draw.below(12U);
         for (std::size_t i = 0; i != calls; ++i) {
             (void)on.plan.add();
         }
+        std::size_t most_open = calls;
+        std::vector<int> due_ends(calls, 1);
         std::vector<int> ends(calls, 0);
         std::vector<unsigned> begun(calls, 0);
         std::vector<attempt> running;
         sw::instant now = start;
-        for (int step = 0; on.plan.open() != 0; ++step) {
+        for (int step = 0; on.plan.open() != 0 || later != 0; ++step) {
             REQUIRE(step < 10'000);
+            if (later != 0 && (on.plan.open() == 0 || draw.chance(20))) {
+                --later;
+                const std::size_t number = on.plan.add();
+                if (number == calls) {
+                    ++calls;
+                    due_ends.push_back(0);
+                    ends.push_back(0);
+                    begun.push_back(0);
+                }
+                REQUIRE(number < calls);
+                REQUIRE(ends[number] == due_ends[number]);  // only of a call that is over
+                ++due_ends[number];
+                most_open = std::max(most_open, on.plan.open());
+                begun[number] = 0;
+            }
             while (const auto late = on.plan.overdue(now)) {
                 ends[late->call] += on.failed(*late, now, sw::errc::timed_out) ? 1 : 0;
             }
@@ -249,15 +303,16 @@ TEST_CASE("every call ends once, and within its attempts", "[attempts][law]") {
                     case 1: ends[who.call] += on.plan.failed_for_good(who) ? 1 : 0; break;
                     default: ends[who.call] += on.failed(who, now) ? 1 : 0;
                 }
-            } else if (running.empty()) {
+            } else if (running.empty() && on.plan.open() != 0) {
                 REQUIRE(std::min(on.plan.next_due(), on.plan.next_overdue()) < sw::instant::max());
                 now = std::max(now, std::min(on.plan.next_due(), on.plan.next_overdue()));
             } else {
                 now += std::chrono::milliseconds{draw.below(10U)};
             }
         }
+        CHECK(calls <= most_open);  // who streams for hours keeps nothing of calls that are over
         for (std::size_t i = 0; i != calls; ++i) {
-            CHECK(ends[i] == 1);
+            CHECK(ends[i] == due_ends[i]);
             // Each attempt may have had a hedge beside it.
             CHECK(begun[i] <= 2 * most);
         }

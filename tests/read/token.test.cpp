@@ -169,6 +169,21 @@ TEST_CASE("a token carries the time that a list is as of", "[token]") {
                            "626f"));  // the boundary
 }
 
+TEST_CASE("a token carries the time that a list has reached", "[token]") {
+    sw::cursor::state state = state_at("boundary");
+    state.as_of = sw::item_time::at_milliseconds(-1);
+    state.reached = sw::item_time::at_milliseconds(-2);
+    const std::string token = sealer.seal(sw::cursor{state});
+    CHECK(sealer.open(token).resolve(bound) == state);
+    CHECK(test_support::to_hex(*sw::detail::base64url_decode(token))
+              .starts_with("01"       // checksummed
+                           "16"       // a boundary, as of a time, has reached a time
+                           "03"       // epoch 3
+                           "01"       // -1
+                           "03"       // -2
+                           "626f"));  // the boundary
+}
+
 TEST_CASE("a token does not grow with the number of sources", "[token]") {
     // One that held a store cursor for each of 256 shards had 20,480 characters, and broke the
     // header that carried it.
@@ -331,7 +346,8 @@ TEST_CASE("what a right checksum guards is still treated as hostile", "[token]")
              "\0"sv,                                          // no epoch
              "\2\3"sv,                                        // the boundary is missing
              "\0\3b"sv,                                       // bytes that nothing announces
-             "\x10\3"sv, "\x80\3"sv, "\xff\3b"sv,             // flags that do not exist
+             "\x20\3"sv, "\x80\3"sv, "\xff\3b"sv,             // flags that do not exist
+             "\x10\3"sv,                                      // a reached time is missing
              "\4\3"sv, "\6\3b"sv,                             // a time, or a boundary, is missing
              "\4\3\x82\0"sv,                                  // the time, longer than it must be
              "\x8\3"sv, "\xa\3\0b"sv,                         // hints are missing, or none
@@ -403,7 +419,7 @@ TEST_CASE("a cursor that was opened can not be sealed again without a read", "[t
 TEST_CASE("no error echoes what a token holds", "[token]") {
     const std::string secret = "a secret sort value";
     const std::string token = sealed(secret);
-    std::string payload = "\x17\3";
+    std::string payload = "\x27\3";
     payload += secret;
     for (const std::string& bad :
          {token.substr(1), token + "!", token + "A", forged(payload), forged("\0\3" + secret)}) {

@@ -182,14 +182,23 @@ TEST_CASE("a read ends at its deadline, and gives back what is certain if it may
     CHECK(skipped.items == ints{0, 2, 4});
 }
 
-TEST_CASE("a deadline holds between the attempts on the calling thread, too", "[trouble]") {
+TEST_CASE("an attempt that could not begin before the deadline is not waited for", "[trouble]") {
+    feed one{1, 10};
+    const auto reader =
+        one.reader([](const number_query&, std::size_t) { throw sw::throttled{"busy", 20s}; });
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK(code_of([&] {
+              (void)reader.page("feed", {.deadline = sw::deadline::after(begun, 10s)});
+          }) == errc::throttled);
+    CHECK(std::chrono::steady_clock::now() - begun < 10s);
+    CHECK(one.calls["S0"] == 1);
+}
+
+TEST_CASE("a store that asks for an hour is not waited for", "[trouble]") {
     feed one{1, 10};
     const auto reader =
         one.reader([](const number_query&, std::size_t) { throw sw::throttled{"busy", 1h}; });
-    CHECK(code_of([&] {
-              (void)reader.page("feed", {.deadline = sw::deadline::after(
-                                             std::chrono::steady_clock::now(), 20ms)});
-          }) == errc::deadline_exceeded);
+    CHECK(code_of([&] { (void)reader.page("feed"); }) == errc::throttled);
     CHECK(one.calls["S0"] == 1);
 }
 
@@ -444,8 +453,9 @@ TEST_CASE("a stream may skip what fails, and ends when nothing else is left", "[
         even += each % 2 == 0 ? 1U : 0U;
     }
     CHECK(even == 20);
-    CHECK(items.size() > 20);  // the one time that it was up
-    CHECK(all.failures().size() >= 3);
+    CHECK(items.size() > 20);             // the one time that it was up
+    REQUIRE(all.failures().size() == 1);  // however often it failed
+    CHECK(all.failures()[0].shard == "S1");
 }
 
 TEST_CASE("a stream reads its next round ahead, and no more", "[trouble]") {

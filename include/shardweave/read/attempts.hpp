@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 
 namespace shardweave {
 inline namespace v1 {
@@ -33,6 +34,9 @@ struct attempt_options {
     unsigned most = 3;
     /// Between them; a `throttled` store's `retry_after` is waited for at least.
     backoff wait{};
+    /// A store that wants to be left alone for longer is not waited for: its call fails. No call
+    /// waits beyond the read's deadline either.
+    std::chrono::nanoseconds longest_wait = std::chrono::seconds{30};
     /// What one attempt may take. Then its query's `stop` is stopped, and it counts as `timed_out`;
     /// an answer that comes before the next attempt's is taken all the same.
     std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
@@ -78,7 +82,7 @@ public:
         const std::scoped_lock lock{mutex_};
         recent_[count_++ % recent_.size()] = time;
         if (count_ % fresh == 0) {
-            known_part_ = 0;
+            known_part_.reset();
         }
     }
     /// What this part of the recent attempts stayed under; the longest time there is before the
@@ -112,7 +116,7 @@ private:
     retry_budget hedges_;
     std::array<std::chrono::nanoseconds, 256> recent_{};
     std::size_t count_ = 0;
-    double known_part_ = 0;
+    std::optional<double> known_part_;
     std::chrono::nanoseconds known_{};
 };
 

@@ -67,6 +67,8 @@ public:
         cursor_hints hints{};
         /// The time that the list was first read as of, when it is pinned to one.
         std::optional<item_time> as_of{};
+        /// Of orders by time: no row is left on the near side of it, whatever the boundary says.
+        std::optional<item_time> reached{};
 
         friend bool operator==(const state&, const state&) noexcept = default;
     };

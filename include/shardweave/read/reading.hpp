@@ -53,8 +53,8 @@ public:
     reading(const Order& order, const fan_out_options<Item>& how, router::snapshot pinned,
             const key_set& keys, const page_options& with, start from)
         : order_(&order), how_(&how), table_(std::move(pinned)), keys_(keys), with_(with),
-          from_(std::move(from)),
-          extent_(detail::extent_of(order, with_, way(), from_.after, as_of())),
+          from_(std::move(from)), extent_(detail::extent_of(order, with_, way(), from_.after,
+                                                            from_.state.reached, as_of())),
           boundary_(extent_.near), stretches_(cut()) {
         if (with_.limit != 0) {
             open();
@@ -177,21 +177,21 @@ private:
             (void)detail::sources_of(*table_, keys_.keys(), how_->grouping,
                                      {item_time::max(), item_time::max()});
         }
-        return {*table_, keys_.keys(), extent_.left, Order::times_rise == (way() == scan::forward)};
+        return {*table_, keys_.keys(), extent_.left, detail::rises<Order>(way())};
     }
 
     /// The weave of the next stretch.
     void open() {
-        const time_range times = stretches_.take();
+        const read_budget left = weave_ ? weave_->left() : with_.budget;
+        times_ = stretches_.take(std::min(left.requests, left.rows));
         std::vector<source> sources =
-            detail::sources_of(*table_, keys_.keys(), how_->grouping, times);
+            detail::sources_of(*table_, keys_.keys(), how_->grouping, times_);
         check(sources.size());
         detail::weigh(sources, from_.state.hints.shares);
         const bool same = !weave_ && !from_.state.hints.each.empty() &&
                           from_.state.epoch == table_->epoch() &&
                           from_.state.hints.each.size() == sources.size() &&
                           from_.state.hints.sources == detail::fingerprint(sources, far_end());
-        const read_budget left = weave_ ? weave_->left() : with_.budget;
         before_ = stats();
         weave_.emplace(
             *order_, std::move(sources),
@@ -205,7 +205,7 @@ private:
                 .items = how_->items,
                 .asking = how_->asking,
                 .budget = left,
-                .within = Order::timed ? extent_.within.intersection(times) : time_range{},
+                .within = Order::timed ? extent_.within.intersection(times_) : time_range{},
                 .before = extent_.far,
             });
         if (same) {
@@ -253,12 +253,15 @@ private:
             return same;
         }
         cursor::state onward = state_at(way(), boundary_);
+        onward.reached = detail::reached_time(*order_, way(), boundary_, extent_.left, times_,
+                                              from_.state.reached);
         onward.hints = detail::hints_of(*weave_, ended_stay(), far_end());
         return onward;
     }
 
     void check_progress(const std::optional<cursor>& onward) const {
         if (ended_ == page_end::budget && items_.empty() && onward && boundary_ == from_.after &&
+            onward->known()->reached == from_.state.reached &&
             onward->known()->hints.each == from_.state.hints.each) {
             throw failure{errc::no_progress,
                           "the page's budget was spent before anything was certain, and the page "
@@ -276,6 +279,8 @@ private:
     detail::extent<position_type> extent_;
     std::optional<position_type> boundary_;
     detail::stretches stretches_;
+    /// Of the stretch that is open.
+    time_range times_;
     std::optional<weave<Item, Order>> weave_;
     std::vector<Item> items_;
     std::vector<error> failures_;

@@ -14,6 +14,7 @@
 #include <shardweave/read/page.hpp>
 #include <shardweave/read/stats.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -78,7 +79,7 @@ public:
         return so_far;
     }
 
-    /// With `on_failure::skip`: the sources that failed so far, as often as they did.
+    /// With `on_failure::skip`: the sources that have failed, each with what it failed for last.
     [[nodiscard]] const std::vector<error>& failures() const noexcept { return skipped_; }
 
 private:
@@ -167,10 +168,25 @@ private:
         at_.after = reading_->boundary();
         at_.state.hints = {};
         reading_->take_items(chunk_);
-        const bool skips = how().on_failure == on_failure::skip;
-        auto& failed = skips ? skipped_ : failures_;
-        failed.insert(failed.end(), reading_->failures().begin(), reading_->failures().end());
-        return !(skips && chunk_.empty() && !reading_->failures().empty());
+        if (how().on_failure != on_failure::skip) {
+            failures_ = reading_->failures();
+            return true;
+        }
+        for (const error& each : reading_->failures()) {
+            skipped(each);
+        }
+        return !chunk_.empty() || reading_->failures().empty();
+    }
+
+    void skipped(const error& why) {
+        const auto known = std::ranges::find_if(skipped_, [&](const error& each) {
+            return each.shard == why.shard && each.partition_key == why.partition_key;
+        });
+        if (known == skipped_.end()) {
+            skipped_.push_back(why);
+        } else {
+            *known = why;
+        }
     }
 
     /// Sends the next chunk's first queries.

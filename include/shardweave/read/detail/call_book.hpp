@@ -67,19 +67,18 @@ public:
     using task = call_task<Request>;
 
     call_book(std::size_t concurrency, const attempt_options& with, attempt_budgets& budgets)
-        : concurrency_(concurrency), with_(with), budgets_(&budgets), plan_(with, budgets) {}
+        : concurrency_(concurrency), timeout_(with.timeout), plan_(with, budgets) {}
 
     void limit(call_limits limits) { limits_ = std::move(limits); }
     [[nodiscard]] const call_limits& limits() const noexcept { return limits_; }
 
     void submit(Request&& request) {
-        if (idle() && quiet()) {
-            requests_.clear();  // whoever streams for hours calls often
-            before_ = before_ + plan_.counted();
-            plan_ = call_plan{with_, *budgets_};
+        const std::size_t number = plan_.add();
+        if (number == requests_.size()) {
+            requests_.push_back(std::move(request));
+        } else {
+            requests_[number] = std::move(request);
         }
-        requests_.push_back(std::move(request));
-        (void)plan_.add();
     }
 
     /// True when no call is open, and no outcome is to be received.
@@ -97,9 +96,9 @@ public:
             return nullptr;
         }
         task& fresh = under_way_.emplace_back(*who, requests_[who->call]);
-        fresh.request.query.deadline = with_.timeout == std::chrono::nanoseconds::max()
+        fresh.request.query.deadline = timeout_ == std::chrono::nanoseconds::max()
                                            ? limits_.until
-                                           : sooner(limits_.until, later(now, with_.timeout));
+                                           : sooner(limits_.until, later(now, timeout_));
         return &fresh;
     }
 
@@ -142,10 +141,7 @@ public:
         abandoned_ = true;
         std::size_t ended = 0;
         for (std::size_t i = 0; i != plan_.size(); ++i) {
-            if (std::ranges::none_of(under_way_,
-                                     [&](const task& each) { return each.who.call == i; })) {
-                ended += plan_.end(i) ? 1 : 0;
-            }
+            ended += !plan_.awaited(i) && plan_.end(i) ? 1 : 0;
         }
         cancel_all();
         return ended;
@@ -179,7 +175,7 @@ public:
         }
     }
 
-    [[nodiscard]] call_plan::counts counted() const noexcept { return before_ + plan_.counted(); }
+    [[nodiscard]] const call_plan::counts& counted() const noexcept { return plan_.counted(); }
 
 private:
     [[nodiscard]] bool has_room() const noexcept { return under_way_.size() < concurrency_; }
@@ -193,7 +189,8 @@ private:
         if (result.answer) {
             decided = plan_.answered(who, now);
         } else if (result.passing && !abandoned_) {
-            decided = plan_.failed(who, result.why.code, *result.passing, now, thread_generator());
+            decided = plan_.failed(who, result.why.code, *result.passing, now, limits_.until,
+                                   thread_generator());
         } else {
             decided = plan_.failed_for_good(who);
         }
@@ -231,10 +228,8 @@ private:
     }
 
     std::size_t concurrency_;
-    attempt_options with_;
-    attempt_budgets* budgets_;
+    std::chrono::nanoseconds timeout_;
     call_plan plan_;
-    call_plan::counts before_{};
     call_limits limits_;
     /// By call number.
     std::vector<Request> requests_;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <random>
 #include <utility>
@@ -21,7 +22,7 @@ namespace shardweave {
 inline namespace v1 {
 namespace detail {
 
-/// Which attempt at which call.
+/// Which attempt at which call. Calls that are over give their numbers to new ones, attempts never.
 struct attempt {
     std::size_t call = 0;
     std::size_t number = 0;
@@ -37,12 +38,20 @@ public:
     call_plan(const attempt_options& with, attempt_budgets& budgets)
         : with_(with), budgets_(&budgets) {}
 
-    /// A new call, due at once. Its number.
+    /// A new call, due at once. Its number: one of a call that is over, or else the next.
     [[nodiscard]] std::size_t add() {
         budgets_->query();
-        calls_.push_back({});
-        ++open_;
-        return calls_.size() - 1;
+        std::size_t number = calls_.size();
+        if (over_.empty()) {
+            calls_.emplace_back();
+        } else {
+            number = over_.back();
+            over_.pop_back();
+            const std::size_t begun = calls_[number].begun;
+            calls_[number] = {.first = begun, .begun = begun};
+        }
+        fresh_.push_back(number);
+        return number;
     }
 
     /// An attempt to begin now, if there is one: retries, then first attempts in their order, then
@@ -57,11 +66,10 @@ public:
                 return begin(number, now);
             }
         }
-        while (fresh_ != calls_.size()) {
-            const std::size_t number = fresh_++;
-            if (!calls_[number].over) {
-                return begin(number, now);
-            }
+        if (!fresh_.empty()) {
+            const std::size_t number = fresh_.front();
+            fresh_.pop_front();
+            return begin(number, now);
         }
         for (const run& each : runs_) {
             if (hedge_at(each) <= now) {
@@ -88,7 +96,7 @@ public:
 
     /// When `due` may next have something.
     [[nodiscard]] instant next_due() const {
-        instant soonest = fresh_ != calls_.size() ? instant::min() : instant::max();
+        instant soonest = fresh_.empty() ? instant::max() : instant::min();
         for (const planned& each : retries_) {
             soonest = std::min(soonest, each.at);
         }
@@ -109,7 +117,7 @@ public:
     /// An attempt has answered. True when its answer is the call's: then the call is over, and
     /// whatever else runs for it is to be cancelled.
     [[nodiscard]] bool answered(const attempt& who, instant now) {
-        if (calls_[who.call].over) {
+        if (calls_[who.call].over || who.number < calls_[who.call].first) {
             return false;
         }
         for (const run& each : runs_) {
@@ -122,10 +130,11 @@ public:
     }
 
     /// An attempt has failed with a trouble that may pass. True when that ends its call: no attempt
-    /// is under way, and none will be.
+    /// is under way, and none will be. A retry that could not begin before `until` is not waited
+    /// for.
     template <std::uniform_random_bit_generator Generator>
     [[nodiscard]] bool failed(const attempt& who, errc why, std::chrono::nanoseconds retry_after,
-                              instant now, Generator& generator) {
+                              instant now, deadline until, Generator& generator) {
         const auto found = std::ranges::find(runs_, who, &run::who);
         if (found == runs_.end()) {
             return false;
@@ -136,11 +145,14 @@ public:
         if (--at.running != 0) {
             return false;
         }
-        if (at.tries < with_.most && budgets_->retry(why)) {
+        if (at.tries < with_.most && retry_after <= with_.longest_wait) {
             const std::chrono::nanoseconds drawn = with_.wait.delay(at.tries - 1, generator);
-            retries_.push_back({who.call, later(now, std::max(retry_after, drawn))});
-            at.hedged = false;
-            return false;
+            const instant next = later(now, std::max(retry_after, drawn));
+            if (!until.passed(next) && budgets_->retry(why)) {
+                retries_.push_back({who.call, next});
+                at.hedged = false;
+                return false;
+            }
         }
         return end(who.call);
     }
@@ -157,33 +169,37 @@ public:
         if (std::exchange(at.over, true)) {
             return false;
         }
-        --open_;
         std::erase_if(runs_, [&](const run& each) { return each.who.call == number; });
         std::erase_if(retries_, [&](const planned& each) { return each.call == number; });
+        if (at.begun == at.first) {
+            fresh_.erase(std::ranges::find(fresh_, number));
+        }
+        over_.push_back(number);
         return true;
     }
 
+    /// True when an attempt at this call is under way that was not given up.
+    [[nodiscard]] bool awaited(std::size_t number) const noexcept {
+        return calls_[number].running != 0;
+    }
     /// Calls that are not over.
-    [[nodiscard]] std::size_t open() const noexcept { return open_; }
-    /// All calls so far: their numbers are below.
+    [[nodiscard]] std::size_t open() const noexcept { return calls_.size() - over_.size(); }
+    /// Their numbers are below: the most that were open at a time.
     [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
 
     struct counts {
         std::size_t retries = 0;
         std::size_t hedges = 0;
-
-        friend counts operator+(const counts& a, const counts& b) noexcept {
-            return {a.retries + b.retries, a.hedges + b.hedges};
-        }
     };
     [[nodiscard]] const counts& counted() const noexcept { return counts_; }
 
 private:
     struct call {
+        /// The first attempt's number, and the next one's.
+        std::size_t first = 0;
+        std::size_t begun = 0;
         /// Attempts one after another.
         unsigned tries = 0;
-        /// Attempts of any kind.
-        std::size_t begun = 0;
         std::size_t running = 0;
         bool hedged = false;
         bool over = false;
@@ -221,9 +237,9 @@ private:
     /// The attempts that run, as far as anybody waits for them.
     std::vector<run> runs_;
     std::vector<planned> retries_;
-    /// The first call that no attempt was begun at.
-    std::size_t fresh_ = 0;
-    std::size_t open_ = 0;
+    /// The calls that no attempt was begun at, and those that are over.
+    std::deque<std::size_t> fresh_;
+    std::vector<std::size_t> over_;
     counts counts_;
 };
 

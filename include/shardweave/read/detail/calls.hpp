@@ -78,7 +78,7 @@ public:
         return ended;
     }
 
-    [[nodiscard]] call_plan::counts counted() const noexcept { return book_.counted(); }
+    [[nodiscard]] const call_plan::counts& counted() const noexcept { return book_.counted(); }
 
 private:
     using task = call_task<Request>;
@@ -111,8 +111,9 @@ private:
                 },
                 concurrency_);
         } catch (...) {
-            book_.forget(fresh);
-            throw;
+            // No thread, or a pool that takes no more: the attempt has failed.
+            const std::scoped_lock lock{mutex_};
+            ended_.push_back({&fresh, caught<Answer>(fresh.request)});
         }
     }
 

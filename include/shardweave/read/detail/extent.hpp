@@ -39,13 +39,19 @@ bound_of(const Order& order, const std::optional<std::string>& bytes) {
     return at;
 }
 
-/// What is left of the options' range and times from a boundary on. Throws `errc::invalid_options`
-/// for what the order does not have.
+/// Whether the walk goes on to later times.
+template <class Order>
+[[nodiscard]] constexpr bool rises(scan way) noexcept {
+    return Order::times_rise == (way == scan::forward);
+}
+
+/// What is left of the options' range and times from a boundary on, and from a time on that was
+/// reached. Throws `errc::invalid_options` for what the order does not have.
 template <class Order>
 [[nodiscard]] extent<typename Order::position_type>
 extent_of(const Order& order, const page_options& with, scan way,
           const std::optional<typename Order::position_type>& boundary,
-          const std::optional<item_time>& as_of) {
+          const std::optional<item_time>& reached, const std::optional<item_time>& as_of) {
     const bool forward = way == scan::forward;
     const read_range& range = with.range;
     extent<typename Order::position_type> part{
@@ -70,14 +76,40 @@ extent_of(const Order& order, const page_options& with, scan way,
                                                               : time_range{first, then.until});
             }
         };
-        const bool rising = Order::times_rise == forward;
+        const bool rising = rises<Order>(way);
         narrow(part.near, rising);
         narrow(part.far, !rising);
+        if (reached) {
+            part.left = part.left.intersection(rising ? time_range{*reached, last}
+                                                      : time_range{first, *reached});
+        }
     } else if (as_of) {
         throw failure{errc::invalid_options,
                       "as_of needs an order by time; write its first criterion as timed(…)"};
     }
     return part;
+}
+
+/// The time that a read has come to which started with `left` and has these times open, unless its
+/// boundary tells as much; else what it knew before.
+template <class Order>
+[[nodiscard]] std::optional<item_time>
+reached_time(const Order& order, scan way,
+             const std::optional<typename Order::position_type>& boundary, const time_range& left,
+             const time_range& open, const std::optional<item_time>& before) {
+    std::optional<item_time> time;
+    if constexpr (Order::timed) {
+        const bool rising = rises<Order>(way);
+        const item_time near = rising ? open.since : open.until;
+        time = near == (rising ? left.since : left.until) ? before : near;
+        if (time && boundary) {
+            const time_range at = order.time_of(*boundary);
+            if (rising ? *time <= at.since : at.until <= *time) {
+                time.reset();
+            }
+        }
+    }
+    return time;
 }
 
 /// Where a forward read ends, as bytes; empty when it goes on as long as there is anything.

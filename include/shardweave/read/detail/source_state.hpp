@@ -42,12 +42,15 @@ struct source_state {
     detail::standing standing = detail::standing::asked;
     progress_watch progress{};
 
-    /// A store cursor came with rows up to `end`, or with none.
+    /// A store cursor came with rows up to `end`, or with none. Of very many the last ones become
+    /// one: a cursor that is not kept is a hint less.
     void gave(const std::string& at, bool rows, const std::optional<Position>& end) {
         if (at.empty()) {
             return;
         }
-        if (rows && end) {
+        if (rows && end && ahead_.size() == most_ahead) {
+            ahead_.back() = {*end, at};
+        } else if (rows && end) {
             ahead_.push_back({*end, at});
         } else {
             (ahead_.empty() ? settled_ : ahead_.back().second) = at;
@@ -70,6 +73,9 @@ struct source_state {
     [[nodiscard]] const std::string& settled() const noexcept { return settled_; }
 
 private:
+    /// A page may take any number of answers without rows that stay.
+    static constexpr std::size_t most_ahead = 16;
+
     std::string settled_;
     std::vector<std::pair<Position, std::string>> ahead_;
 };

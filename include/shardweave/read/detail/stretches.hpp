@@ -39,8 +39,9 @@ public:
 
     [[nodiscard]] bool done() const noexcept { return done_; }
 
-    /// The next stretch. Requires that it is not done.
-    [[nodiscard]] time_range take() {
+    /// The next stretch: one window, or more with so many sources at most. Requires that it is not
+    /// done.
+    [[nodiscard]] time_range take(std::size_t most) {
         time_range taken = rest_;
         if (!uncut_ && !rest_.empty()) {
             taken = one();
@@ -49,7 +50,7 @@ public:
             for (std::size_t i = 1; i < windows_ && !done_; ++i) {
                 const time_range more = one();
                 sources += sources_of(more);
-                if (sources > most_sources) {
+                if (sources > std::min(most, most_sources)) {
                     break;
                 }
                 taken = taken.hull(more);
@@ -66,7 +67,7 @@ public:
     void too_little() noexcept { windows_ = std::max<std::size_t>(windows_ * 2, 1); }
 
 private:
-    /// More are not opened at a time, unless one window has them.
+    /// More are never opened at a time, unless one window has them.
     static constexpr std::size_t most_sources = 512;
 
     /// From the near end of the rest up to where some key's partition keys change.

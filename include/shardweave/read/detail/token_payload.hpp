@@ -16,9 +16,9 @@
 #include <string_view>
 
 // The form, version 1:
-//   flags (1: backward, 2: has a boundary, 4: as of a time, 8: has hints) · epoch (varint)
-//   · as of (signed varint, milliseconds) · hints (hints_codec.hpp) · the boundary's
-//   order-preserving bytes
+//   flags (1: backward, 2: has a boundary, 4: as of a time, 8: has hints, 16: has reached a time)
+//   · epoch (varint) · as of, reached (signed varints, milliseconds) · hints (hints_codec.hpp)
+//   · the boundary's order-preserving bytes
 // A later version of the library may add flags; one that is not known here is a fault.
 
 namespace shardweave {
@@ -29,6 +29,9 @@ inline constexpr unsigned backward_flag = 1;
 inline constexpr unsigned boundary_flag = 2;
 inline constexpr unsigned as_of_flag = 4;
 inline constexpr unsigned hints_flag = 8;
+inline constexpr unsigned reached_flag = 16;
+inline constexpr unsigned known_flags =
+    backward_flag | boundary_flag | as_of_flag | hints_flag | reached_flag;
 
 /// The state with as much of its hints.
 inline std::string write_payload(const cursor::state& at, hint_level level) {
@@ -37,10 +40,14 @@ inline std::string write_payload(const cursor::state& at, hint_level level) {
     byte_writer out{payload};
     out.byte(static_cast<unsigned char>(
         (at.way == scan::backward ? backward_flag : 0U) | (at.boundary ? boundary_flag : 0U) |
-        (at.as_of ? as_of_flag : 0U) | (parts != 0 ? hints_flag : 0U)));
+        (at.as_of ? as_of_flag : 0U) | (parts != 0 ? hints_flag : 0U) |
+        (at.reached ? reached_flag : 0U)));
     out.varint(at.epoch.value());
     if (at.as_of) {
         out.signed_varint(at.as_of->milliseconds());
+    }
+    if (at.reached) {
+        out.signed_varint(at.reached->milliseconds());
     }
     if (parts != 0) {
         write_hints(out, at.hints, parts);
@@ -60,13 +67,15 @@ inline std::optional<cursor::state> read_payload(std::string_view payload, const
     if ((flags & as_of_flag) != 0) {
         at.as_of = item_time::at_milliseconds(in.signed_varint());
     }
+    if ((flags & reached_flag) != 0) {
+        at.reached = item_time::at_milliseconds(in.signed_varint());
+    }
     if ((flags & hints_flag) != 0) {
         at.hints = read_hints(in);
     }
     const bool has_boundary = (flags & boundary_flag) != 0;
     const std::string_view boundary = in.raw(in.remaining());
-    if (!in.ok() || flags > (backward_flag | boundary_flag | as_of_flag | hints_flag) ||
-        has_boundary == boundary.empty()) {
+    if (!in.ok() || flags > known_flags || has_boundary == boundary.empty()) {
         return std::nullopt;
     }
     if (has_boundary) {

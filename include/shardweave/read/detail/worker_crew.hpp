@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,11 +57,11 @@ public:
                 try {
                     threads_.emplace_back([this] { work(); });
                     ++idle_;
-                } catch (...) {
+                } catch (const std::system_error& refused) {
                     // With fewer threads than wished for it goes on; with none it can not.
                     if (threads_.empty()) {
                         tasks_.pop_back();
-                        throw;
+                        throw std::system_error{refused.code(), "no thread to call from"};
                     }
                 }
             }
