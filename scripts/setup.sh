@@ -10,10 +10,12 @@ set -euo pipefail
 what="${1:-test}"
 packages=(g++ cmake ninja-build pkg-config git ca-certificates
   libxxhash-dev libfmt-dev libsqlite3-dev libcli11-dev zlib1g-dev)
+for_tests=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev libasio-dev
+  postgresql libpq-dev)
 case "$what" in
   demo) ;;
-  test) packages+=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev libasio-dev) ;;
-  ci) packages+=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev libasio-dev
+  test) packages+=("${for_tests[@]}") ;;
+  ci) packages+=("${for_tests[@]}"
     clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev ccache) ;;
   *) echo "usage: $0 [demo|test|ci]" >&2; exit 2 ;;
 esac
@@ -23,6 +25,10 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 apt() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" </dev/null >/dev/null
 }
+# Files that are there for the installation only.
+clean_up=()
+trap '[ "${#clean_up[@]}" = 0 ] || as_root rm -f "${clean_up[@]}"' EXIT
+
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 candidate() { apt-cache policy "$1" | sed -n 's/^  Candidate: //p'; }
 
@@ -41,11 +47,26 @@ install_catch2() {
     'Created-By: Packages' "Codename: $suite" 'Component: main' | head -n 1)"
   echo "setup: Catch2 3 comes from $suite-backports (its source is removed again afterwards)"
   backports=/etc/apt/sources.list.d/shardweave-backports.list
-  trap 'as_root rm -f "$backports"' EXIT
+  clean_up+=("$backports")
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite-backports main" |
     as_root tee "$backports" >/dev/null
   apt update
   apt install --no-install-recommends "libcatch2-dev/$suite-backports"
+}
+
+# The tests start servers of their own: no package is to start one of the system's, nor to make a
+# database. What is there already stays as it is.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d clusters=/etc/postgresql-common/createcluster.conf
+  if [ ! -e "$policy" ]; then
+    clean_up+=("$policy")
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+  fi
+  if ! installed postgresql && [ ! -e "$clusters" ]; then
+    as_root mkdir -p "${clusters%/*}"
+    echo 'create_main_cluster = false' | as_root tee "$clusters" >/dev/null
+  fi
 }
 
 missing=()
@@ -61,6 +82,7 @@ wanted="${missing[*]}"
 if [ "$need_catch2" = yes ]; then wanted+=" Catch2 3"; fi
 echo "setup: installing for '$what': ${wanted# }"
 apt update
+without_services
 [ "${#missing[@]}" = 0 ] || apt install --no-install-recommends "${missing[@]}"
 [ "$need_catch2" = no ] || install_catch2
 echo "setup: done"
