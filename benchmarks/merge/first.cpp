@@ -57,7 +57,7 @@ void first_of(const std::string& title, Draw draw, double sort_bar, double heap_
     std::vector<std::vector<Item>> outs;
     const auto begin = [&] {
         given = rounds[round].data;
-        outs.assign(reads, std::vector<Item>(limit));
+        outs = std::vector<std::vector<Item>>(reads, std::vector<Item>(limit));
     };
     const auto check = [&](const std::string& name) {
         stop_unless(outs == rounds[round].expected, name);

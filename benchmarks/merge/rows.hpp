@@ -30,7 +30,9 @@ struct merge_bars {
     double multiway = 0;
 };
 
-/// Measures all merges of the same rows. What they write is compared outside the clock.
+/// Measures all merges of the same rows. What they write is compared outside the clock. They write
+/// to new rows each time: text that is assigned to keeps its room, which a move swaps into the row
+/// it moves from, so that a merge that frees pages would free what an earlier one wrote.
 template <class Item>
 void measure(bench::table& table, const std::string& moving, const sources<Item>& data,
              merge_bars bars, std::size_t rounds) {
@@ -45,7 +47,7 @@ void measure(bench::table& table, const std::string& moving, const sources<Item>
         table.beside(
             [&] {
                 given = data;
-                out.assign(rows, Item{});
+                out = std::vector<Item>(rows);
             },
             [&, name, sorts] { stop_unless(!sorts || out == expected, name); });
     };
@@ -63,7 +65,7 @@ void measure(bench::table& table, const std::string& moving, const sources<Item>
         [&] {
             paged = in_pages(data, 1'000);
             fed.assign(data.size(), 0);
-            out.assign(rows, Item{});
+            out = std::vector<Item>(rows);
         },
         [&] { stop_unless(out == expected, ours); });
     peer(sorting, concatenate_and_sort{});

@@ -6,8 +6,10 @@
 
 #include <shardweave/core/hash.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -211,12 +213,19 @@ private:
         bytes.remove_prefix(8);
         return true;
     }
-    /// Big-endian; compilers make one load of it, if it is written out.
+    /// Big-endian. One load, and one instruction for all the swaps: of single bytes that are put
+    /// together, clang makes eight loads.
     static std::uint64_t first_word(std::string_view bytes) noexcept {
-        const auto at = [bytes](unsigned i) {
-            return static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (56 - 8 * i);
-        };
-        return at(0) | at(1) | at(2) | at(3) | at(4) | at(5) | at(6) | at(7);
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), sizeof(word));
+        if constexpr (std::endian::native == std::endian::little) {
+            constexpr std::uint64_t odd_bytes = 0x00ff'00ff'00ff'00ff;
+            constexpr std::uint64_t odd_pairs = 0x0000'ffff'0000'ffff;
+            word = (word & odd_bytes) << 8U | (word >> 8U & odd_bytes);
+            word = (word & odd_pairs) << 16U | (word >> 16U & odd_pairs);
+            word = word << 32U | word >> 32U;
+        }
+        return word;
     }
     /// The lowest byte below 2 borrows into its own top bit; bytes from 128 on have theirs set
     /// before.

@@ -28,7 +28,8 @@ inline namespace v1 {
 /// tree and runs against the winner of the others; two lanes, and one, have loops of their own.
 /// Stable: equal positions come in lane order. Items are moved, never copied. Nothing is allocated
 /// but room for more than 16 lanes, the position of a lane's last row, if that has text, and room
-/// for the keys of text of more than a hundred rows, which is used again. Not thread-safe.
+/// for the keys of text of more than a thousand rows of all lanes, which is used again. Not
+/// thread-safe.
 template <class Item, class Order>
 class merge {
 public:

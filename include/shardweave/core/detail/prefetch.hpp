@@ -4,6 +4,9 @@
 
 /// A hint to the processor, where the compiler has one.
 
+#include <cstddef>
+#include <cstdint>
+
 namespace shardweave {
 inline namespace v1 {
 namespace detail {
@@ -13,6 +16,12 @@ inline void prefetch([[maybe_unused]] const void* address) noexcept {
 #if defined(__GNUC__)
     __builtin_prefetch(address);
 #endif
+}
+
+/// The same for what lies so many bytes after `from`, which may be beyond an array.
+inline void prefetch_after(const void* from, std::size_t bytes) noexcept {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a hint, and nothing is read there.
+    prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) + bytes));
 }
 
 }  // namespace detail

@@ -43,15 +43,9 @@ public:
     }
     [[nodiscard]] head_key key_of(const Item& row) const { return key_of(order_->prefix(row)); }
 
-    /// Fetches rows that come soon.
-    [[gnu::always_inline]] static void prefetch_rows(const Item* next) {
-        // As a number, since it may lie beyond the rows.
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): a hint, and nothing is read there.
-        prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(next) + ahead));
-    }
     /// Fetches rows that come soon, and what they view where keys are elsewhere.
     [[gnu::always_inline]] void prefetch_beyond(const Item* next, const Item* end) const {
-        prefetch_rows(next);
+        prefetch_after(next, ahead);
         if constexpr (Order::prefetches) {
             order_->prefetch(next[std::min(keys_ahead, end - next - 1)]);
         }
@@ -106,7 +100,7 @@ private:
 
     /// How many rows ahead keys are fetched, and how many bytes ahead the rows are.
     static constexpr std::ptrdiff_t keys_ahead = 4;
-    static constexpr std::uintptr_t ahead =
+    static constexpr std::size_t ahead =
         Order::prefetches ? 2 * sizeof(Item) * keys_ahead : std::max<std::size_t>(sizeof(Item), 64);
 
     const Order* order_;

@@ -4,6 +4,7 @@
 
 /// What a merge knows of its lanes.
 
+#include <shardweave/core/detail/prefetch.hpp>
 #include <shardweave/read/detail/directed_order.hpp>
 #include <shardweave/read/detail/head_key.hpp>
 #include <shardweave/read/detail/loser_tree.hpp>
@@ -110,7 +111,8 @@ public:
             return 0;
         }
         head_of_lane& first = heads_[lane];
-        const bool keeps = keeps_keys && first.next == first.end && rows.size() >= many_rows;
+        const bool keeps =
+            keeps_keys && first.next == first.end && rows.size() * size() >= many_rows;
         if (keeps) {
             at.keys.resize(rows.size());
         }
@@ -187,7 +189,9 @@ public:
         skip_to(first, next);
         if (end - next > 1) [[likely]] {
             if (keeps_keys && first.keys != nullptr) {
-                by_.prefetch_rows(next);
+                // With many lanes, what is fetched for later rows is gone when they come.
+                prefetch_after(next, 2 * sizeof(Item));
+                prefetch_after(first.keys, 4 * sizeof(head_key));
             } else {
                 by_.prefetch_beyond(next, end);
             }
@@ -274,8 +278,8 @@ private:
         return keys_[lane];
     }
 
-    /// Fewer are still in a cache when they are merged.
-    static constexpr std::size_t many_rows = 128;
+    /// If all lanes have as many as this one. Fewer are still in a cache when they are merged.
+    static constexpr std::size_t many_rows = 1024;
     static constexpr head_key last_key{~std::uint64_t{0}, ~std::uint64_t{0}};
     directed_order<Item, Order> by_;
     small_array<lane_state, loser_tree::few> lanes_;
