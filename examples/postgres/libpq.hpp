@@ -364,14 +364,20 @@ inline rows run(connection& on, const std::string& sql, const limits& until = {}
     return on.take();
 }
 
-/// Runs a prepared statement, which is prepared when it is not.
-inline rows run(connection& on, const std::string& name, const std::string& sql,
-                const arguments& with, const limits& until = {}) {
+/// Prepares a statement, unless the connection knows it.
+inline void prepare(connection& on, const std::string& name, const std::string& sql,
+                    const arguments& like, const limits& until = {}) {
     if (!on.knows(name)) {
-        on.send_prepare(name, sql, with);
+        on.send_prepare(name, sql, like);
         finish(on, until);
         static_cast<void>(on.take_all());
     }
+}
+
+/// Runs a statement that is prepared once.
+inline rows run(connection& on, const std::string& name, const std::string& sql,
+                const arguments& with, const limits& until = {}) {
+    prepare(on, name, sql, with, until);
     on.send_prepared(name, with);
     finish(on, until);
     return on.take();

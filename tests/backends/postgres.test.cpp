@@ -34,8 +34,7 @@ using test_support::postgres_server;
 
 namespace {
 
-/// For all test cases. Started by main, and ended there.
-postgres_server* server = nullptr;
+const postgres_server& server() { return *test_support::running_postgres; }
 
 /// Four databases, each behind a proxy.
 class postgres_store {
@@ -43,15 +42,15 @@ public:
     static constexpr bool groups = true;
 
     postgres_store() {
-        postgres::connection admin = postgres::connected(server->conninfo("postgres", "postgres"));
+        postgres::connection admin = postgres::connected(server().conninfo("postgres", "postgres"));
         postgres::run(admin, "CREATE ROLE reader LOGIN");
         postgres::databases through;
         for (const std::string& name : shards()) {
             postgres::run(admin, "CREATE DATABASE " + name);
-            auto& proxy = proxies_[name] = std::make_unique<fault_proxy>(server->port());
+            auto& proxy = proxies_[name] = std::make_unique<fault_proxy>(server().port());
             through[name] =
-                server->conninfo(name, "reader", proxy->port()) + " " + postgres::page_settings;
-            writers_.emplace(name, postgres::connected(server->conninfo(name, "postgres")));
+                server().conninfo(name, "reader", proxy->port()) + " " + postgres::page_settings;
+            writers_.emplace(name, postgres::connected(server().conninfo(name, "postgres")));
             postgres::run(writers_.at(name), postgres::item_schema);
             postgres::run(writers_.at(name), "GRANT SELECT ON item TO reader");
         }
@@ -97,12 +96,12 @@ public:
     /// All shards are on one server.
     void kill(const std::string& /*shard*/) {
         writers_.clear();
-        server->kill();
+        test_support::running_postgres->kill();
     }
     void restart(const std::string& /*shard*/) {
-        server->restart();
+        test_support::running_postgres->restart();
         for (const std::string& name : shards()) {
-            writers_.emplace(name, postgres::connected(server->conninfo(name, "postgres")));
+            writers_.emplace(name, postgres::connected(server().conninfo(name, "postgres")));
         }
     }
 
@@ -237,7 +236,7 @@ TEST_CASE("a page of PostgreSQL sorts nothing and reads no row that it does not 
           "[postgres][plans]") {
     const std::string shard = stores_suite::shard_of(history());
     postgres::connection on =
-        postgres::connected(server->conninfo(shard, "postgres") + " " + postgres::page_settings);
+        postgres::connected(server().conninfo(shard, "postgres") + " " + postgres::page_settings);
     std::vector<std::string> keys;
     for (const sw::target& each : history().router().pin()->targets("author-1")) {
         if (each.shard == shard) {
@@ -305,7 +304,7 @@ int main(int argc, char** argv) {
     }
     try {
         postgres_server started;
-        server = &started;
+        test_support::running_postgres = &started;
         return Catch::Session().run(argc, argv);
     } catch (const std::exception& why) {
         std::fprintf(stderr, "%s\n", why.what());

@@ -70,6 +70,9 @@ private:
     server_process process_{command()};
 };
 
+/// For all test cases of the program: started and ended by its main.
+inline postgres_server* running_postgres = nullptr;
+
 }  // namespace test_support
 
 #endif
