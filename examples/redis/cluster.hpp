@@ -5,7 +5,6 @@
 /// A client of a Redis Cluster: it asks the node that has a key's slot, and follows the slots as
 /// they move.
 
-#include <shardweave/core/retry.hpp>
 #include <shardweave/read/trouble.hpp>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,21 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "connection_pool.hpp"
-#include "owners.hpp"
+#include "nodes.hpp"
 #include "trouble.hpp"
 
 namespace redis_timeline {
-
-struct cluster_options {
-    /// Some of the nodes; any that answers tells of the others.
-    std::vector<endpoint> seeds;
-    connection_options connections{};
-    /// For one node to tell the cluster's slots, before the next one is asked.
-    std::chrono::milliseconds map_at_most{500};
-    /// Redirects, and waits for keys that are on their way, in one call.
-    unsigned hops = 8;
-};
 
 /// What calls came to so far.
 struct cluster_counts {
@@ -54,16 +43,11 @@ struct cluster_counts {
 /// open whether the command was done. Errors of the command itself come back as replies.
 class cluster {
 public:
-    explicit cluster(cluster_options with) : with_(std::move(with)), pool_(with_.connections) {
-        if (with_.seeds.empty()) {
-            throw std::invalid_argument{"a cluster needs a node to begin with"};
-        }
-    }
+    explicit cluster(cluster_options with) : nodes_(std::move(with)) {}
 
     /// The command's reply. Its keys must share a slot (`std::invalid_argument`).
     [[nodiscard]] reply call(const command& what, const waiting& wait = {}) {
-        const std::uint16_t slot = slot_of(what);
-        return follow(what, slot, {owner(slot, wait), false, std::nullopt}, wait);
+        return follow(what, {nodes_.owner(slot_of(what), wait)}, wait);
     }
 
     /// The commands' replies, with one exchange a node for all of its commands. Those that are
@@ -73,18 +57,13 @@ public:
                                               const waiting& wait = {}) {
         batches by_node;
         for (std::size_t i = 0; i != what.size(); ++i) {
-            by_node[owner(slot_of(what[i]), wait)].push_back(i);
+            by_node[nodes_.owner(slot_of(what[i]), wait)].push_back(i);
         }
-        std::vector<std::optional<reply>> got = exchange_all(what, by_node, wait);
-        for (const auto& [node, indexes] : by_node) {
-            for (const std::size_t i : indexes) {
-                got[i] = follow(what[i], slot_of(what[i]), {node, false, std::move(got[i])}, wait);
-            }
-        }
+        std::vector<attempt> tries = exchange_all(what, by_node, wait);
         std::vector<reply> replies;
-        replies.reserve(got.size());
-        for (std::optional<reply>& each : got) {
-            replies.push_back(*std::move(each));
+        replies.reserve(tries.size());
+        for (std::size_t i = 0; i != tries.size(); ++i) {
+            replies.push_back(follow(what[i], std::move(tries[i]), wait));
         }
         return replies;
     }
@@ -92,33 +71,21 @@ public:
     /// A reply of one node, whichever slots it has: for CLUSTER and SCRIPT.
     [[nodiscard]] reply call_node(const endpoint& node, const std::vector<std::string>& words,
                                   const waiting& wait = {}) {
-        return exchange(node, words, false, wait);
+        return nodes_.exchange(node, words, false, wait);
     }
 
     /// The node that has the slot, as far as is known. Throws `unavailable` when nobody has.
     [[nodiscard]] endpoint owner(std::uint16_t slot, const waiting& wait = {}) {
-        const owners::view view = owners_.now();
-        const endpoint* node = view.map->owner(slot);
-        if (node != nullptr && !view.doubted) {
-            return *node;
-        }
-        if (node != nullptr) {
-            return successor(slot, view.load, wait).value_or(*node);
-        }
-        const owners::view later = load_after(view.load, wait);
-        if (const endpoint* owner = later.map->owner(slot)) {
-            return *owner;
-        }
-        throw sw::unavailable{"slot " + std::to_string(slot) + " of the cluster has no owner"};
+        return nodes_.owner(slot, wait);
     }
 
     /// The masters that have slots, asked anew.
     [[nodiscard]] std::vector<endpoint> masters(const waiting& wait = {}) {
-        return load_after(owners_.now().load, wait).map->nodes();
+        return nodes_.masters(wait);
     }
 
     [[nodiscard]] cluster_counts counts() const noexcept {
-        return {moved_, asked_, tried_again_, scripts_sent_, maps_loaded_};
+        return {moved_, asked_, tried_again_, scripts_sent_, nodes_.maps_loaded()};
     }
 
 private:
@@ -126,9 +93,10 @@ private:
 
     /// One try of a call: where, and what came of it if it was made already.
     struct attempt {
-        endpoint node;
+        endpoint node{};
         bool asking = false;
-        std::optional<reply> got;
+        std::optional<reply> got{};
+        std::exception_ptr failed{};
     };
 
     [[nodiscard]] static std::uint16_t slot_of(const command& what) {
@@ -145,127 +113,123 @@ private:
         return hash_slot(first);
     }
 
-    [[nodiscard]] reply exchange(const endpoint& node, const std::vector<std::string>& words,
-                                 bool asking, const waiting& caller) {
-        const waiting wait = pool_.limited(caller);
-        auto lent = pool_.borrow(node, wait);
-        if (asking) {
-            lent->append({"ASKING"});
-        }
-        lent->append(words);
-        lent->send(wait);
-        if (asking) {
-            static_cast<void>(lent->read(wait));
-        }
-        reply got = lent->read(wait);
-        lent.keep();
-        return got;
-    }
-
-    /// Sends to all nodes before it reads from any, so that they work at the same time. What nodes
-    /// that fail have not answered stays empty.
-    [[nodiscard]] std::vector<std::optional<reply>>
-    exchange_all(std::span<const command> what, const batches& by_node, const waiting& caller) {
-        std::vector<std::optional<reply>> got(what.size());
+    /// Sends to all nodes before it reads from any, so that they work at the same time.
+    [[nodiscard]] std::vector<attempt> exchange_all(std::span<const command> what,
+                                                    const batches& by_node, const waiting& caller) {
+        std::vector<attempt> tries(what.size());
+        const auto fail = [&](const std::vector<std::size_t>& indexes) {
+            for (const std::size_t i : indexes) {
+                if (!tries[i].got) {
+                    tries[i].failed = std::current_exception();
+                }
+            }
+        };
         std::vector<std::pair<connection_pool::lease, const std::vector<std::size_t>*>> sent;
-        const waiting wait = pool_.limited(caller);
+        const waiting wait = nodes_.pool().limited(caller);
         for (const auto& [node, indexes] : by_node) {
+            for (const std::size_t i : indexes) {
+                tries[i].node = node;
+            }
             try {
-                auto lent = pool_.borrow(node, wait);
+                auto lent = nodes_.pool().borrow(node, wait);
                 for (const std::size_t i : indexes) {
                     lent->append(what[i].words);
                 }
                 lent->send(wait);
                 sent.emplace_back(std::move(lent), &indexes);
-            } catch (const sw::unavailable&) {
-                continue;  // tried again by itself
+            } catch (const sw::store_trouble&) {
+                fail(indexes);
             }
         }
         for (auto& [lent, indexes] : sent) {
             try {
                 for (const std::size_t i : *indexes) {
-                    got[i] = lent->read(wait);
+                    tries[i].got = lent->read(wait);
                 }
                 lent.keep();
-            } catch (const sw::unavailable&) {
-                continue;
-            } catch (const sw::timed_out&) {
-                owners_.doubt(lent->to());
-                throw;
+            } catch (const sw::store_trouble&) {
+                fail(*indexes);
             }
         }
-        return got;
+        return tries;
     }
 
-    /// Goes where the nodes say, until one answers.
-    [[nodiscard]] reply follow(command what, std::uint16_t slot, attempt at, const waiting& wait) {
+    /// Goes where the nodes say, until one answers. It asks no node again that failed: whether that
+    /// is worth its cost is the library's decision.
+    [[nodiscard]] reply follow(command what, attempt at, const waiting& wait) {
+        const std::uint16_t slot = slot_of(what);
         for (unsigned hop = 0;; ++hop) {
-            const std::optional<reply> got =
-                at.got ? std::exchange(at.got, std::nullopt) : reach(what, slot, at, wait);
-            if (got && !got->is_error()) {
-                return *got;
+            const std::uint64_t seen = nodes_.last_load();
+            if (!at.got && !at.failed) {
+                try_once(what, at, wait);
             }
-            if (got && !redirected(*got, what, slot, at)) {
-                if (!got->text().starts_with("TRYAGAIN ")) {
-                    throw_passing(got->text(), at.node);
-                    return *got;
+            if (at.failed) {
+                if (hop == nodes_.hops()) {
+                    std::rethrow_exception(at.failed);
                 }
-                // Some of the keys are here and some are not: for as long as they are on their way.
+                at = {elsewhere(slot, at, seen, wait)};
+                continue;
+            }
+            const reply got = *std::exchange(at.got, std::nullopt);
+            const bool on_their_way = got.is_error() && got.text().starts_with("TRYAGAIN ");
+            if (!on_their_way && !redirected(got, what, slot, at)) {
+                throw_passing(got, at.node);
+                return got;
+            }
+            if (hop == nodes_.hops()) {
+                throw sw::unavailable{"slot " + std::to_string(slot) +
+                                      " of the cluster moves; the "
+                                      "last answer was " +
+                                      std::string{got.text()}};
+            }
+            if (on_their_way) {
                 ++tried_again_;
                 pause(hop, wait);
-                at = {owner(slot, wait), false, std::nullopt};
-            }
-            if (hop == with_.hops) {
-                throw sw::unavailable{"slot " + std::to_string(slot) +
-                                      " of the cluster is on its way; the last answer was " +
-                                      (got ? std::string{got->text()} : "none")};
+                at = {nodes_.owner(slot, wait)};
             }
         }
     }
 
-    /// The node's reply; nothing when it can not be reached, and another one has the slot by now.
-    [[nodiscard]] std::optional<reply> reach(const command& what, std::uint16_t slot, attempt& at,
-                                             const waiting& wait) {
-        const std::uint64_t seen = owners_.now().load;
+    void try_once(const command& what, attempt& at, const waiting& wait) {
         try {
-            return exchange(at.node, what.words, at.asking, wait);
+            at.got = nodes_.exchange(at.node, what.words, at.asking, wait);
+        } catch (const sw::store_trouble&) {
+            at.failed = std::current_exception();
+        }
+    }
+
+    /// The node that has the slot by now, instead of the one that failed; else throws why it did.
+    [[nodiscard]] endpoint elsewhere(std::uint16_t slot, const attempt& at, std::uint64_t seen,
+                                     const waiting& wait) {
+        try {
+            std::rethrow_exception(at.failed);
         } catch (const sw::timed_out&) {
-            owners_.doubt(at.node);
+            nodes_.doubt(at.node);
             throw;
         } catch (const sw::unavailable&) {
-            const std::optional<endpoint> other =
-                at.asking ? std::nullopt : successor(slot, seen, wait);
+            const auto other = at.asking ? std::nullopt : nodes_.successor(slot, seen, wait);
             if (!other || *other == at.node) {
                 throw;
             }
-            at.node = *other;
-            return std::nullopt;
+            return *other;
         }
     }
 
-    /// The slot's owner by a later map, if there is any.
-    [[nodiscard]] std::optional<endpoint> successor(std::uint16_t slot, std::uint64_t seen,
-                                                    const waiting& wait) {
-        try {
-            const endpoint* owner = load_after(seen, wait).map->owner(slot);
-            return owner == nullptr ? std::nullopt : std::optional{*owner};
-        } catch (const sw::store_trouble&) {
-            return std::nullopt;
-        }
-    }
-
-    /// Whether the error says what to try next; then `at` and `what` are that.
+    /// Whether the reply says what to try next; then `at` and `what` are that.
     [[nodiscard]] bool redirected(const reply& error, command& what, std::uint16_t slot,
                                   attempt& at) {
+        if (!error.is_error()) {
+            return false;
+        }
         if (auto other = parse_redirect(error.text(), at.node)) {
             const bool ask = other->what == redirect::kind::ask;
             if (ask) {
                 ++asked_;
             } else {
                 ++moved_;
-                owners_.learn(slot, other->to);
+                nodes_.learn(slot, other->to);
             }
-            at = {std::move(other->to), ask, std::nullopt};
+            at = {std::move(other->to), ask};
             return true;
         }
         if (error.text().starts_with("NOSCRIPT") && what.words[0] == "EVALSHA") {
@@ -288,57 +252,11 @@ private:
             std::min<std::chrono::nanoseconds>(left, std::min(next, longest)));
     }
 
-    [[nodiscard]] owners::view load_after(std::uint64_t seen, const waiting& wait) {
-        return owners_.later_than(seen, wait, [&] { return load(); });
-    }
-
-    /// The map by any node that tells it. It is for all who wait, so none of them can end it.
-    [[nodiscard]] slot_map load() {
-        std::string reasons;
-        for (const endpoint& node : who_may_tell(maps_loaded_++)) {
-            try {
-                const auto now = std::chrono::steady_clock::now();
-                const waiting wait{sw::deadline::after(now, with_.map_at_most), {}};
-                const reply slots = exchange(node, {"CLUSTER", "SLOTS"}, false, wait);
-                if (slots.is_error()) {
-                    throw_passing(slots.text(), node);
-                    static_cast<void>(checked(slots, node.text()));
-                }
-                if (slots.size() != 0) {
-                    return slot_map::from(slots, node);
-                }
-                reasons += "; " + node.text() + ": it knows of no slots";
-            } catch (const sw::store_trouble& why) {
-                reasons += "; " + why.reason().detail;
-            }
-        }
-        throw sw::unavailable{"no node tells the cluster's slots" + reasons};
-    }
-
-    /// All nodes that are known, another one first each time, and last the one that hangs.
-    [[nodiscard]] std::vector<endpoint> who_may_tell(std::uint64_t turn) const {
-        const owners::view view = owners_.now();
-        std::vector<endpoint> nodes = view.map->nodes();
-        for (const endpoint& seed : with_.seeds) {
-            if (std::ranges::find(nodes, seed) == nodes.end()) {
-                nodes.push_back(seed);
-            }
-        }
-        std::ranges::rotate(nodes,
-                            nodes.begin() + static_cast<std::ptrdiff_t>(turn % nodes.size()));
-        std::ranges::stable_partition(
-            nodes, [&](const endpoint& node) { return !view.doubted || node != *view.doubted; });
-        return nodes;
-    }
-
-    cluster_options with_;
-    connection_pool pool_;
-    owners owners_;
+    cluster_nodes nodes_;
     std::atomic<std::uint64_t> moved_{0};
     std::atomic<std::uint64_t> asked_{0};
     std::atomic<std::uint64_t> tried_again_{0};
     std::atomic<std::uint64_t> scripts_sent_{0};
-    std::atomic<std::uint64_t> maps_loaded_{0};
 };
 
 }  // namespace redis_timeline

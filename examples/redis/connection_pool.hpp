@@ -28,6 +28,9 @@ struct connection_options {
     std::string password{};
     /// Kept to one node while nobody needs them.
     std::size_t idle_at_most = 16;
+    /// Where nodes are reached from here, if not where they say: behind the forwarded ports of a
+    /// container, say.
+    std::map<endpoint, endpoint> reached_at{};
 };
 
 /// Thread-safe: a connection is lent to one caller at a time.
@@ -51,6 +54,18 @@ public:
 
     /// Throws what `connection` throws, and `redis_error` for a password that is refused.
     [[nodiscard]] lease borrow(const endpoint& node, const waiting& wait) {
+        const auto forwarded = with_.reached_at.find(node);
+        return borrow_at(forwarded == with_.reached_at.end() ? node : forwarded->second, wait);
+    }
+    /// Until when an exchange may take, that the caller gave so long.
+    [[nodiscard]] waiting limited(const waiting& wait) const {
+        const auto now = std::chrono::steady_clock::now();
+        const auto own = sw::deadline::after(now, with_.answer_at_most);
+        return {own.at() < wait.until.at() ? own : wait.until, wait.stop};
+    }
+
+private:
+    [[nodiscard]] lease borrow_at(const endpoint& node, const waiting& wait) {
         while (auto idle = take_idle(node)) {
             if (idle->alive()) {
                 return {*this, std::move(idle)};
@@ -67,14 +82,6 @@ public:
         return {*this, std::move(made)};
     }
 
-    /// Until when an exchange may take, that the caller gave so long.
-    [[nodiscard]] waiting limited(const waiting& wait) const {
-        const auto now = std::chrono::steady_clock::now();
-        const auto own = sw::deadline::after(now, with_.answer_at_most);
-        return {own.at() < wait.until.at() ? own : wait.until, wait.stop};
-    }
-
-private:
     [[nodiscard]] std::unique_ptr<connection> take_idle(const endpoint& node) {
         const std::scoped_lock lock{mutex_};
         auto& idle = idle_[node];
@@ -100,9 +107,7 @@ private:
                         : std::vector<std::string>{"AUTH", with_.user, with_.password});
         with.send(limited(wait));
         const reply answer = with.read(limited(wait));
-        if (answer.is_error()) {
-            throw_passing(answer.text(), with.to());
-        }
+        throw_passing(answer, with.to());
         static_cast<void>(checked(answer, with.to().text()));
     }
 

@@ -72,9 +72,7 @@ public:
         std::call_once(once_, [&] {
             const endpoint node = on_->owner(hash_slot(key), wait);
             const reply got = on_->call_node(node, {"SCRIPT", "LOAD", std::string{text_}}, wait);
-            if (got.is_error()) {
-                throw_passing(got.text(), node);
-            }
+            throw_passing(got, node);
             hash_ = checked(got, "SCRIPT LOAD").text();
         });
         command made{{"EVALSHA", hash_, "1", key}, 3, 1, text_};

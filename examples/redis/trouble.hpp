@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "connection.hpp"
+#include "reply.hpp"
 
 namespace redis_timeline {
 
@@ -21,8 +22,9 @@ struct redis_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Throws `unavailable` or `throttled` for an error that may pass; returns for any other.
-inline void throw_passing(std::string_view error, const endpoint& node) {
+/// Throws `unavailable` or `throttled` for an error that may pass; returns for any other reply.
+inline void throw_passing(const reply& of, const endpoint& node) {
+    const std::string_view error = of.is_error() ? of.text() : std::string_view{};
     const auto begins = [error](std::string_view code) { return error.starts_with(code); };
     // Not able to work now: reading its file after a start, no owner of a slot, a replica in
     // between, a disk that it can not write to.

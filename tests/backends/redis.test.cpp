@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -20,15 +20,18 @@
 #include <thread>
 #include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "backends/redis_servers.hpp"
+#include "backends/stores_suite.hpp"
 #include "redis/move.hpp"
 #include "support/generate.hpp"
 
 namespace sw = shardweave;
 using namespace redis_timeline;
+using redis_timeline::newest_first;
+using redis_timeline::position;
+using timeline::item;
 using namespace std::chrono_literals;
 using test_support::slot_migration;
 
@@ -47,14 +50,7 @@ test_support::redis_cluster& servers() {
     return started;
 }
 
-/// Everything is gone, and all three nodes work.
-void wipe() {
-    servers().wait_until_whole();
-    cluster admin{{.seeds = servers().seeds()}};
-    for (const endpoint& node : servers().seeds()) {
-        static_cast<void>(checked(admin.call_node(node, {"FLUSHALL"}), "FLUSHALL"));
-    }
-}
+void wipe() { servers().wipe(); }
 
 sw::routing_table first_table(const std::map<std::string, std::uint32_t>& hot = {}) {
     sw::scheme_table schemes{sw::calculated(1)};
@@ -64,22 +60,9 @@ sw::routing_table first_table(const std::map<std::string, std::uint32_t>& hot = 
     return {std::move(schemes), sw::shard_map::even(shard_names(6))};
 }
 
-std::vector<item> read_history() {
-    const char* path = std::getenv("SHARDWEAVE_HISTORY");
-    timeline::history_reader reader{path == nullptr || *path == '\0' ? SHARDWEAVE_EXCERPT : path};
-    std::vector<item> rows;
-    while (const auto line = reader.next()) {
-        if (reader.line_number() == 1 && timeline::is_header(*line)) {
-            continue;
-        }
-        rows.push_back(std::get<item>(timeline::parse_line(*line)));
-    }
-    return rows;
-}
-
 /// Rows through a client of their own, with a router.
 struct stored {
-    explicit stored(sw::routing_table table, cluster_options with = {.seeds = servers().seeds()})
+    explicit stored(sw::routing_table table, cluster_options with = servers().direct())
         : on(std::move(with)), router(std::move(table)), store(on, router.pin()->format()) {}
 
     void write(const std::vector<item>& rows) {
@@ -147,12 +130,23 @@ std::vector<item> all_pages(const Reader& reader, const std::string& author, std
 }
 
 endpoint another_node(const endpoint& than) {
-    for (const endpoint& each : servers().seeds()) {
+    for (const endpoint& each : servers().direct().seeds) {
         if (each != than) {
             return each;
         }
     }
     throw std::logic_error{"one node only"};
+}
+
+/// As a node says it.
+reply error(const std::string& text) {
+    const std::unique_ptr<redisReader, void (*)(redisReader*)> reader{redisReaderCreate(),
+                                                                      redisReaderFree};
+    const std::string bytes = "-" + text + "\r\n";
+    redisReaderFeed(reader.get(), bytes.data(), bytes.size());
+    void* got = nullptr;
+    redisReaderGetReply(reader.get(), &got);
+    return reply{static_cast<redisReply*>(got)};
 }
 
 }  // namespace
@@ -161,7 +155,7 @@ TEST_CASE("a key's slot is the one that Redis says", "[redis]") {
     INFO(test_support::replay());
     test_support::generator random;
     const std::vector<std::string> fragments{"{", "}", "{}", "a", "user", ":", "\x01\xff", "{x}"};
-    cluster on{{.seeds = servers().seeds()}};
+    cluster on{servers().direct()};
     for (int i = 0; i != 300; ++i) {
         const std::string key = random.chance(50) ? random.joined(fragments, 6) : random.bytes(12);
         const reply said = on.call_node(servers().node(0).at(), {"CLUSTER", "KEYSLOT", key});
@@ -227,11 +221,12 @@ TEST_CASE("what nodes say about slots is understood", "[redis]") {
                               "ERR ASK 1 a:1", "MOVED", "ASK 1 a:1x"}) {
         CHECK_FALSE(parse_redirect(other, asked));
     }
-    CHECK_THROWS_AS(throw_passing("LOADING Redis is loading the dataset in memory", asked),
+    CHECK_THROWS_AS(throw_passing(error("LOADING Redis is loading the dataset in memory"), asked),
                     sw::unavailable);
-    CHECK_THROWS_AS(throw_passing("CLUSTERDOWN The cluster is down", asked), sw::unavailable);
-    CHECK_THROWS_AS(throw_passing("OOM command not allowed", asked), sw::throttled);
-    CHECK_NOTHROW(throw_passing("WRONGTYPE Operation", asked));
+    CHECK_THROWS_AS(throw_passing(error("CLUSTERDOWN The cluster is down"), asked),
+                    sw::unavailable);
+    CHECK_THROWS_AS(throw_passing(error("OOM command not allowed"), asked), sw::throttled);
+    CHECK_NOTHROW(throw_passing(error("WRONGTYPE Operation"), asked));
 }
 
 TEST_CASE("the callback on Redis Cluster keeps its promises", "[redis][conformance]") {
@@ -305,7 +300,7 @@ TEST_CASE("pages go on while a slot of the cluster moves to another node", "[red
     const endpoint home = db.on.owner(slot);
     const auto reader = db.reader({.concurrency = 2, .grouping = sw::grouping::per_shard});
 
-    cluster admin{{.seeds = servers().seeds()}};
+    cluster admin{servers().direct()};
     slot_migration move{admin, slot, another_node(home)};
     // Half way: some of the shard's buckets are here, some there.
     REQUIRE(move.move_keys(1) == 1);
@@ -363,14 +358,14 @@ TEST_CASE("pages go on while a slot of the cluster moves to another node", "[red
 
 TEST_CASE("keys on their way are waited for, and not for ever", "[redis]") {
     wipe();
-    cluster on{{.seeds = servers().seeds()}};
+    cluster on{servers().direct()};
     const std::vector<std::string> keys{"{pair}a", "{pair}b"};
     for (const std::string& key : keys) {
         static_cast<void>(checked(on.call({{"SET", key, "1"}}), "SET"));
     }
     const command both{{"MGET", keys[0], keys[1]}, 1, 2};
     const std::uint16_t slot = hash_slot(keys[0]);
-    cluster admin{{.seeds = servers().seeds()}};
+    cluster admin{servers().direct()};
     const endpoint home = admin.owner(slot);
     slot_migration move{admin, slot, another_node(home)};
     move.move_key(keys[0]);
@@ -414,7 +409,7 @@ TEST_CASE("a node that dies in the middle of a page is a typed error, and the pa
                                  // dead.
                                  if (armed && q.shard == victim_shard) {
                                      armed = false;
-                                     victim.kill();
+                                     victim.process().kill();
                                  }
                                  return db.store.ask(q);
                              },
@@ -442,7 +437,7 @@ TEST_CASE("a node that dies in the middle of a page is a typed error, and the pa
     const auto partly = skipping.page("author-1", {.limit = 40, .from = before});
     CHECK_FALSE(partly.complete());
 
-    victim.start();
+    victim.process().restart();
     servers().wait_until_whole();
     sw::page_options options{.limit = 40, .from = before};
     for (;;) {
@@ -458,7 +453,7 @@ TEST_CASE("a node that dies in the middle of a page is a typed error, and the pa
 
 TEST_CASE("a node that hangs is not waited for longer than the caller does", "[redis][faults]") {
     wipe();
-    stored db{first_table({{"author-1", 8}})};
+    stored db{first_table({{"author-1", 8}}), servers().through_proxies()};
     const auto rows = posts("author-1", 100);
     db.write(rows);
     const std::string shard = db.router.place("author-1", "post-0").shard;
@@ -468,7 +463,7 @@ TEST_CASE("a node that hangs is not waited for longer than the caller does", "[r
     const auto items = count();
     const command read{{"ZLEXCOUNT", bucket_key(shard, key), "-", "+"}};
 
-    victim.freeze();
+    victim.proxy().delay(3'000ms);
     const auto start = std::chrono::steady_clock::now();
     CHECK_THROWS_AS(db.on.call(read, {sw::deadline::after(start, 60ms)}), sw::timed_out);
     std::stop_source nobody;
@@ -482,8 +477,7 @@ TEST_CASE("a node that hangs is not waited for longer than the caller does", "[r
                                                       std::chrono::steady_clock::now(), 60ms)}),
                     sw::failure);
     CHECK(std::chrono::steady_clock::now() - start < 1'500ms);
-    victim.thaw();
-    servers().wait_until_whole();
+    victim.proxy().calm();
     // The late answers are nobody's.
     CHECK(count() == items);
     CHECK(all_pages(db.reader(), "author-1", 7) == sorted(rows));
@@ -500,79 +494,9 @@ TEST_CASE("a node whose memory is full is throttled", "[redis][faults]") {
     CHECK(db.store.write(at, {"author-1", 1, "post-1", ""}));
 }
 
-TEST_CASE("pages of a real history are the same while buckets move and a scheme grows", "[redis]") {
-    wipe();
-    stored db{first_table({{"author-1", 8}})};
-    routing_key source{db.on};
-    sw::routing_table table = *db.router.pin();
-    REQUIRE(source.compare_and_swap(std::nullopt, sw::encode(table)) == sw::swap_result::stored);
-    const std::vector<item> rows = read_history();
-    const auto is_first = [](const item& row) { return row.author == "author-1"; };
-    db.write(rows);
-    std::vector<item> expected;
-    std::ranges::copy_if(rows, std::back_inserter(expected), is_first);
-    expected = sorted(std::move(expected));
-
-    const std::size_t limit = std::max<std::size_t>(expected.size() / 25, 20);
-    const auto reader = db.reader({.concurrency = 4, .grouping = sw::grouping::per_shard});
-    test_support::generator random;
-    mover moves{db.store, source};
-    int page_number = 0;
-    const auto change = [&] {
-        if (++page_number % 10 == 5) {
-            const auto buckets = table.schemes().history("author-1").writer().buckets();
-            table =
-                table.with_schemes(table.schemes().grow("author-1", sw::calculated(buckets * 2)));
-            REQUIRE(source.compare_and_swap(db.router.epoch(), sw::encode(table)) ==
-                    sw::swap_result::stored);
-        } else {
-            const auto targets = table.targets("author-1");
-            moves.move(table, random.pick(targets).partition_key,
-                       random.pick(table.shards().names()));
-        }
-        REQUIRE(db.router.publish(table) != sw::publish_result::outdated);
-    };
-    std::vector<item> forward;
-    std::vector<item> backward;
-    auto page = reader.page("author-1", {.limit = limit});
-    for (;;) {
-        std::ranges::copy(page.items, std::back_inserter(forward));
-        if (!page.next) {
-            break;
-        }
-        change();
-        page = reader.page("author-1", {.limit = limit, .from = page.next});
-    }
-    CHECK(forward == expected);
-    for (;;) {
-        backward.insert(backward.begin(), page.items.begin(), page.items.end());
-        if (!page.previous) {
-            break;
-        }
-        change();
-        page = reader.page("author-1", {.limit = limit, .from = page.previous});
-    }
-    CHECK(backward == expected);
-    CHECK(table.targets("author-1").size() > 16);
-
-    // And everybody, as one stream for each.
-    std::map<std::string, std::vector<item>> by_author;
-    for (const item& row : rows) {
-        by_author[row.author].push_back(row);
-    }
-    const auto plain = db.reader();
-    for (const auto& [author, of] : by_author) {
-        std::vector<item> got;
-        for (const item& row : plain.stream(author)) {
-            got.push_back(row);
-        }
-        REQUIRE(got == sorted(of));
-    }
-}
-
 TEST_CASE("the routing table in a key is replaced by one of several at once", "[redis]") {
     wipe();
-    cluster on{{.seeds = servers().seeds()}};
+    cluster on{servers().direct()};
     routing_key source{on};
     CHECK_FALSE(source.load());
     const auto table = first_table();
@@ -711,4 +635,89 @@ TEST_CASE("no write is lost while its bucket moves back and forth", "[redis][fen
     CHECK(std::ranges::includes(found, sorted(expected), [](const item& a, const item& b) {
         return newest_first.compare(a, b) < 0;
     }));
+}
+
+namespace {
+
+/// A shard a node, each reached through its proxy.
+class redis_store {
+public:
+    static constexpr bool groups = true;
+
+    [[nodiscard]] static std::vector<std::string> shards() {
+        return shard_names(test_support::redis_cluster::size);
+    }
+    [[nodiscard]] stores_suite::answer ask(const stores_suite::query& asked) {
+        return readers_.ask(asked);
+    }
+    void write(const std::string& shard, const std::string& partition_key,
+               const std::vector<item>& rows) {
+        const sw::placement at{sw::partition_key{partition_key}, shard,       {}, {}, {},
+                               sw::selection::calculated,        sw::epoch{1}};
+        for (std::size_t from = 0; from < rows.size(); from += 100) {
+            const std::size_t count = std::min<std::size_t>(100, rows.size() - from);
+            const auto first = rows.begin() + static_cast<std::ptrdiff_t>(from);
+            const batch some{at, {first, first + static_cast<std::ptrdiff_t>(count)}};
+            REQUIRE_FALSE(writers_.write({&some, 1}).front().refused);
+        }
+    }
+    void copy(const std::string& partition_key, const std::string& from, const std::string& to) {
+        writers_.copy(partition_key, from, to);
+    }
+    void remove(const std::string& shard, const std::string& partition_key) {
+        writers_.purge(shard, partition_key);
+    }
+
+    void kill(const std::string& shard) { node(shard).process().kill(); }
+    void restart(const std::string& shard) {
+        node(shard).process().restart();
+        servers().wait_until_whole();
+    }
+    void throttle(const std::string& shard) { node(shard).occupy(); }
+    void calm(const std::string& shard) { node(shard).release(); }
+    [[nodiscard]] test_support::fault_proxy& proxy(const std::string& shard) {
+        return node(shard).proxy();
+    }
+
+private:
+    test_support::redis_node& node(const std::string& shard) {
+        return servers().node_at(direct_.owner(hash_slot(bucket_key(shard, ""))));
+    }
+
+    cluster direct_{servers().direct()};
+    bucket_store writers_{direct_, sw::key_format{}};
+    cluster proxied_{servers().through_proxies()};
+    bucket_store readers_{proxied_, sw::key_format{}};
+};
+
+static_assert(stores_suite::served_store<redis_store>);
+
+stores_suite::stored_history<redis_store>& history() {
+    static redis_store store;
+    static stores_suite::stored_history<redis_store> stored{
+        store, (wipe(), stores_suite::read_history(SHARDWEAVE_EXCERPT))};
+    return stored;
+}
+
+}  // namespace
+
+TEST_CASE("pages of Redis Cluster equal the sorted rows", "[redis][stores]") {
+    stores_suite::pages_equal_the_sorted_rows(history());
+}
+
+TEST_CASE("pages of Redis Cluster lose nothing while buckets move and a key grows",
+          "[redis][stores]") {
+    stores_suite::pages_while_buckets_move_and_a_key_grows(history());
+}
+
+TEST_CASE("no fault of a node loses or repeats a row of Redis Cluster", "[redis][stores]") {
+    SECTION("a kill") {
+        stores_suite::a_killed_server_ends_the_page_and_not_the_traversal(history());
+    }
+    SECTION("a reset") { stores_suite::a_connection_reset_at_any_call_is_tried_again(history()); }
+    SECTION("a cut") { stores_suite::an_answer_cut_short_is_no_answer(history()); }
+    SECTION("a slow node") {
+        stores_suite::a_slow_shard_holds_up_no_page_beyond_its_time(history());
+    }
+    SECTION("a busy node") { stores_suite::throttling_is_waited_for_within_the_budget(history()); }
 }
