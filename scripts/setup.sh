@@ -11,7 +11,7 @@ what="${1:-test}"
 packages=(g++ cmake ninja-build pkg-config git ca-certificates
   libxxhash-dev libfmt-dev libsqlite3-dev libcli11-dev zlib1g-dev)
 for_tests=(python3 python3-xxhash nlohmann-json3-dev libsodium-dev libasio-dev
-  postgresql libpq-dev)
+  postgresql libpq-dev redis-server libhiredis-dev)
 case "$what" in
   demo) ;;
   test) packages+=("${for_tests[@]}") ;;

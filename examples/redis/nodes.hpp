@@ -141,7 +141,7 @@ private:
         }
         std::ranges::rotate(nodes,
                             nodes.begin() + static_cast<std::ptrdiff_t>(turn % nodes.size()));
-        std::ranges::stable_partition(
+        std::ranges::partition(
             nodes, [&](const endpoint& node) { return !view.doubted || node != *view.doubted; });
         return nodes;
     }
