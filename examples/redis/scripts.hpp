@@ -69,13 +69,7 @@ public:
     /// For a pipeline. Throws what `cluster::call_node` throws, the first time.
     [[nodiscard]] command with(const std::string& key, std::vector<std::string> arguments,
                                const waiting& wait = {}) {
-        std::call_once(once_, [&] {
-            const endpoint node = on_->owner(hash_slot(key), wait);
-            const reply got = on_->call_node(node, {"SCRIPT", "LOAD", std::string{text_}}, wait);
-            throw_passing(got, node);
-            hash_ = checked(got, "SCRIPT LOAD").text();
-        });
-        command made{{"EVALSHA", hash_, "1", key}, 3, 1, text_};
+        command made{{"EVALSHA", hash(key, wait), "1", key}, 3, 1, text_};
         for (std::string& argument : arguments) {
             made.words.push_back(std::move(argument));
         }
@@ -83,9 +77,23 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string hash(const std::string& key, const waiting& wait) {
+        {
+            const std::scoped_lock lock{mutex_};
+            if (!hash_.empty()) {
+                return hash_;
+            }
+        }
+        const endpoint node = on_->owner(hash_slot(key), wait);
+        const reply got = on_->call_node(node, {"SCRIPT", "LOAD", std::string{text_}}, wait);
+        throw_passing(got, node);
+        const std::scoped_lock lock{mutex_};
+        return hash_ = checked(got, "SCRIPT LOAD").text();
+    }
+
     cluster* on_;
     std::string_view text_;
-    std::once_flag once_;
+    std::mutex mutex_;
     std::string hash_;
 };
 
