@@ -109,7 +109,8 @@ struct page_options {
     std::string filter{};
     /// The times to read. An order that is `timed` leaves out rows of other times; with any other,
     /// only keys that are split by time heed it: windows of other times are not asked. It may move
-    /// between pages.
+    /// between pages; what a page has left behind, by its items or by its budget, is not read
+    /// again.
     time_range within{};
     /// The positions to read. It may move between pages.
     read_range range{};

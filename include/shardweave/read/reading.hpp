@@ -253,8 +253,10 @@ private:
             return same;
         }
         cursor::state onward = state_at(way(), boundary_);
-        onward.reached = detail::reached_time(*order_, way(), boundary_, extent_.left, times_,
-                                              from_.state.reached);
+        // At a gap it is not said: what is added before that is still to be shown.
+        const bool spent = ended_ == page_end::budget;
+        onward.reached = detail::reached_time(*order_, way(), boundary_, extent_.left,
+                                              spent ? times_ : extent_.left, from_.state.reached);
         onward.hints = detail::hints_of(*weave_, ended_stay(), far_end());
         return onward;
     }

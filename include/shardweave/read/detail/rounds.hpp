@@ -135,7 +135,8 @@ public:
         const bool moved =
             (page.scanned && move_wall(merge_, from, *page.scanned)) || rows != 0 || others.before;
         at.wanted -= std::min(rows, at.wanted);
-        at.gave(page.more ? page.cursor : std::string{}, moved, merge_.covered(from));
+        // Where rows were left out, its cursor is behind them, and nobody knows how far.
+        at.gave(page.more && !beyond ? page.cursor : std::string{}, moved, merge_.covered(from));
         if (beyond) {
             merge_.finish(from);
         } else if (at.until && known_up_to(from, *at.until)) {
