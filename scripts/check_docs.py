@@ -27,7 +27,7 @@ def programs(ending, *folders):
             for folder in folders for path in sorted((root / folder).rglob(f"*.{ending}"))]
 
 
-LANGUAGES = {"cpp": programs("cpp", "examples", "docs/snippets"),
+LANGUAGES = {"cpp": programs("cpp", "examples", "docs/snippets") + programs("hpp", "examples"),
              **{language: programs(ending, f"tests/contract/{language}")
                 for language, ending in {"javascript": "mjs", "python": "py", "go": "go", "java": "java",
                                          "rust": "rs"}.items()}}

@@ -49,11 +49,11 @@ inline asio::awaitable<void> async_finish(connection& with) {
 }
 
 /// The query callback for an `async_fan_out`. What it refers to must outlive the pages.
-inline asio::awaitable<page> async_ask(connection_pool& shards, const sw::key_format& format,
-                                       const query& asked) {
+inline asio::awaitable<rows_page> async_ask(connection_pool& shards, const sw::key_format& format,
+                                            const query& asked) {
     auto shard = shards.lend(asked.shard);
     co_await async_finish(*shard);
-    page answer;
+    rows_page answer;
     const auto statements = statements_of(asked);
     for (const page_statement& each : statements) {
         if (!shard->knows(each.name)) {

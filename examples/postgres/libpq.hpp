@@ -2,58 +2,25 @@
 #ifndef SHARDWEAVE_EXAMPLES_POSTGRES_LIBPQ_HPP
 #define SHARDWEAVE_EXAMPLES_POSTGRES_LIBPQ_HPP
 
-/// The little of libpq that the example needs: a connection that never blocks, and errors as the
-/// library takes them.
-
-#include <shardweave/core/retry.hpp>
-#include <shardweave/read/trouble.hpp>
+/// The little of libpq that the example needs: a connection that never blocks.
 
 #include <libpq-fe.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
 #include <set>
-#include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "errors.hpp"
+
 namespace postgres {
-
-namespace sw = shardweave;
-
-/// What is wrong stays wrong: a refused password, a database that is not there, a faulty statement.
-struct database_error : std::runtime_error {
-    database_error(std::string state, const std::string& text, std::string more)
-        : std::runtime_error(text), sqlstate(std::move(state)), detail(std::move(more)) {}
-    std::string sqlstate;
-    std::string detail;
-};
-
-/// Throws what an SQLSTATE means to the library; none is a lost connection.
-[[noreturn]] inline void raise(std::string_view sqlstate, const std::string& text,
-                               std::string detail = {}) {
-    if (sqlstate == "57014") {  // statement_timeout, or cancelled
-        throw sw::timed_out{text};
-    }
-    if (sqlstate.starts_with("53")) {  // no connections, memory or disk left
-        throw sw::throttled{text};
-    }
-    // Lost, shutting down, starting up; read-only is a standby after a failover.
-    if (sqlstate.empty() || sqlstate.starts_with("08") || sqlstate.starts_with("57P") ||
-        sqlstate == "25006") {
-        throw sw::unavailable{text};
-    }
-    throw database_error{std::string{sqlstate}, text, std::move(detail)};
-}
 
 struct clear_result {
     void operator()(PGresult* result) const noexcept { PQclear(result); }
@@ -307,81 +274,6 @@ private:
     std::vector<owned_result> results_;
     std::vector<owned_result> taken_;
 };
-
-/// How long somebody waits.
-struct limits {
-    sw::deadline deadline{};
-    std::stop_token stop{};
-};
-
-/// Waits until the socket is ready; false when the time is over or the waiting is to stop.
-inline bool wait_for(int socket, need what, const limits& until) {
-    constexpr std::chrono::milliseconds look{10};  // at the stop token
-    pollfd watched{socket, 0, 0};
-    watched.events = static_cast<short>((what != need::output ? POLLIN : 0) |
-                                        (what != need::input ? POLLOUT : 0));
-    for (;;) {
-        const auto now = std::chrono::steady_clock::now();
-        if (until.stop.stop_requested() || until.deadline.passed(now)) {
-            return false;
-        }
-        auto wait = until.deadline.left(now);
-        if (until.stop.stop_possible()) {
-            wait = std::min<std::chrono::nanoseconds>(wait, look);
-        }
-        const auto most = std::chrono::nanoseconds{std::chrono::hours{1}};
-        const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::min(wait, most)).count();
-        if (::poll(&watched, 1, static_cast<int>(ms)) > 0) {
-            return true;
-        }
-    }
-}
-
-/// Blocks until what was begun is done.
-inline void finish(connection& with, const limits& until = {}) {
-    for (;;) {
-        const need what = with.advance();
-        if (what == need::nothing) {
-            return;
-        }
-        if (!wait_for(with.socket(), what, until)) {
-            throw sw::timed_out{"PostgreSQL did not answer in time"};
-        }
-    }
-}
-
-/// A connection that is there.
-[[nodiscard]] inline connection connected(const std::string& conninfo, const limits& until = {}) {
-    connection fresh{conninfo};
-    finish(fresh, until);
-    return fresh;
-}
-
-/// Runs one statement.
-inline rows run(connection& on, const std::string& sql, const limits& until = {}) {
-    on.send(sql);
-    finish(on, until);
-    return on.take();
-}
-
-/// Prepares a statement, unless the connection knows it.
-inline void prepare(connection& on, const std::string& name, const std::string& sql,
-                    const arguments& like, const limits& until = {}) {
-    if (!on.knows(name)) {
-        on.send_prepare(name, sql, like);
-        finish(on, until);
-        static_cast<void>(on.take_all());
-    }
-}
-
-/// Runs a statement that is prepared once.
-inline rows run(connection& on, const std::string& name, const std::string& sql,
-                const arguments& with, const limits& until = {}) {
-    prepare(on, name, sql, with, until);
-    on.send_prepared(name, with);
-    finish(on, until);
-    return on.take();
-}
 
 }  // namespace postgres
 

@@ -27,7 +27,7 @@ using timeline::item;
 inline const auto newest_first = sw::newest_first(&item::created_at, sw::unique(&item::id));
 using position = decltype(newest_first)::position_type;
 using query = sw::shard_query<position>;
-using page = sw::shard_page<item>;
+using rows_page = sw::shard_page<item>;
 
 /// The primary key is the order of a read, with text as unsigned bytes, so a page is one search in
 /// it. The database's own collation would sort by a language, and change with the system's library.
@@ -111,7 +111,7 @@ struct page_statement {
 }
 
 /// Takes a statement's rows into the page.
-inline void take_rows(const rows& found, const sw::key_format& format, page& into) {
+inline void take_rows(const rows& found, const sw::key_format& format, rows_page& into) {
     into.items.reserve(into.items.size() + static_cast<std::size_t>(found.size()));
     for (int row = 0; row != found.size(); ++row) {
         const std::string_view key = found.text(row, 0);
@@ -122,7 +122,7 @@ inline void take_rows(const rows& found, const sw::key_format& format, page& int
 }
 
 /// After the last statement: the first rows of them all, and whether there may be more.
-inline void close_page(const query& asked, std::size_t statements, page& result) {
+inline void close_page(const query& asked, std::size_t statements, rows_page& result) {
     if (statements > 1) {
         std::ranges::sort(result.items, [&](const item& a, const item& b) {
             const auto order = newest_first.compare(a, b);

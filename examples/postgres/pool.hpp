@@ -14,6 +14,7 @@
 
 #include "libpq.hpp"
 #include "page_query.hpp"
+#include "waiting.hpp"
 
 namespace postgres {
 
@@ -88,12 +89,12 @@ private:
 
 /// The query callback. May be called by several threads; lets go of a slow server when the query's
 /// deadline passes or nobody wants the answer.
-[[nodiscard]] inline page ask(connection_pool& shards, const sw::key_format& format,
-                              const query& asked) {
+[[nodiscard]] inline rows_page ask(connection_pool& shards, const sw::key_format& format,
+                                   const query& asked) {
     const limits until{asked.deadline, asked.stop};
     auto shard = shards.lend(asked.shard);
     finish(*shard, until);
-    page answer;
+    rows_page answer;
     const auto statements = statements_of(asked);
     for (const page_statement& each : statements) {
         take_rows(run(*shard, each.name, each.sql, each.with, until), format, answer);

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "libpq.hpp"
+#include "waiting.hpp"
 #include "write.hpp"
 
 namespace postgres {

@@ -22,6 +22,7 @@
 #include "libpq.hpp"
 #include "page_query.hpp"
 #include "pool.hpp"
+#include "waiting.hpp"
 
 namespace postgres {
 

@@ -59,7 +59,7 @@ public:
 
     [[nodiscard]] static std::vector<std::string> shards() { return {"db0", "db1", "db2", "db3"}; }
 
-    [[nodiscard]] postgres::page ask(const postgres::query& asked) {
+    [[nodiscard]] postgres::rows_page ask(const postgres::query& asked) {
         return postgres::ask(*readers_, sw::key_format{}, asked);
     }
 

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <future>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -143,6 +144,35 @@ TEST_CASE("pages of PostgreSQL as coroutines equal the sorted rows", "[postgres]
     CHECK(std::chrono::steady_clock::now() - start < 1s);
     proxy.calm();
     CHECK(failure_of_page(reader, first) == sw::errc::ok);
+}
+
+TEST_CASE("one thread waits for all databases of PostgreSQL at once", "[postgres][async]") {
+    world on;
+    const auto blocking = [&](const postgres::query& asked) {
+        return postgres::ask(*on.pool, on.format, asked);
+    };
+    const sw::fan_out one_by_one{on.router, postgres::newest_first, blocking};
+    const auto at_once = on.reader({.concurrency = 8});
+    const sw::page_options first{.limit = 20};
+    const auto timed = [](const auto& read) {
+        const auto start = std::chrono::steady_clock::now();
+        read();
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+            .count();
+    };
+    double slow = 0;
+    double fast = 0;
+    for (const auto delay : {0ms, 20ms}) {  // first without, to connect and prepare
+        for (const auto& [name, proxy] : on.proxies) {
+            proxy->delay(delay);
+        }
+        fast = timed([&] { CHECK(failure_of_page(at_once, first) == sw::errc::ok); });
+        slow = timed([&] { CHECK(one_by_one.page("author-1", first).items.size() == 20); });
+    }
+    std::cout << "with 20 ms to each database, a page of 8 queries: " << slow << " ms one by one, "
+              << fast << " ms at once\n";
+    CHECK(slow >= 160);
+    CHECK(fast < slow / 3);
 }
 
 TEST_CASE("a batch of writes to PostgreSQL is few round trips and one transaction",

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "postgres/libpq.hpp"
+#include "postgres/waiting.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_directory.hpp"
 
