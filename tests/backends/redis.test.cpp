@@ -6,10 +6,13 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -50,7 +53,11 @@ test_support::redis_cluster& servers() {
     return started;
 }
 
-void wipe() { servers().wipe(); }
+int wipes = 0;
+void wipe() {
+    ++wipes;
+    servers().wipe();
+}
 
 sw::routing_table first_table(const std::map<std::string, std::uint32_t>& hot = {}) {
     sw::scheme_table schemes{sw::calculated(1)};
@@ -494,6 +501,59 @@ TEST_CASE("a node whose memory is full is throttled", "[redis][faults]") {
     CHECK(db.store.write(at, {"author-1", 1, "post-1", ""}));
 }
 
+TEST_CASE("the program loads, reads, moves, grows, and says what is wrong", "[redis][program]") {
+    const char* path = std::getenv("SHARDWEAVE_REDIS_TIMELINE");
+    if (path == nullptr) {
+        SKIP("the example is not built");
+    }
+    wipe();
+    const std::string nodes = " --nodes " + servers().node(1).at().text();
+    int code = 0;
+    const auto run = [&](const std::string& arguments) {
+        const std::string line = "'" + std::string{path} + "' " + arguments + " 2>&1 </dev/null";
+        FILE* const out = ::popen(line.c_str(), "r");
+        REQUIRE(out != nullptr);
+        std::string text;
+        for (int c = 0; (c = std::fgetc(out)) != EOF;) {
+            text += static_cast<char>(c);
+        }
+        code = WEXITSTATUS(::pclose(out));
+        return text;
+    };
+    const auto says = [](const std::string& text) {
+        return Catch::Matchers::ContainsSubstring(text);
+    };
+    const std::string excerpt = SHARDWEAVE_EXCERPT;
+    CHECK_THAT(run("read author-1" + nodes), says("load a history first"));
+    CHECK(code == 2);
+    CHECK_THAT(run("load '" + excerpt + "' --hot author-1=8" + nodes),
+               says("12,000 new rows loaded, 0 there already, 0 malformed"));
+    CHECK(code == 0);
+    const std::string page = run("read author-1 --limit 7" + nodes);
+    CHECK_THAT(page, says("7 rows returned"));
+    const auto token = page.substr(page.find("--page"),
+                                   page.find('\n', page.find("--page")) - page.find("--page"));
+    const auto rows = [](const std::string& text) { return text.substr(0, text.find("\n\n")); };
+    const std::string second = rows(run("read author-1 --limit 7 " + token + nodes));
+    CHECK_THAT(run("move author-1:bucket-3 " + shard_names(12)[7] + nodes), says("items moved"));
+    CHECK(code == 0);
+    CHECK_THAT(run("grow author-1=16" + nodes), says("8 partition keys before, 16 after"));
+    CHECK(rows(run("read author-1 --limit 7 --per-shard --concurrency 4 " + token + nodes)) ==
+          second);
+    CHECK_THAT(run("load '" + excerpt + "'" + nodes), says("0 new rows loaded, 12,000 there"));
+    CHECK_THAT(run("shards" + nodes), says("epoch is 3"));
+    CHECK_THAT(run("load '" + excerpt + "' --hot author-1=5" + nodes), says("already"));
+    CHECK(code == 2);
+    CHECK_THAT(run("read author-2 " + token + nodes), says("page token was refused"));
+    CHECK(code == 2);
+    CHECK_THAT(run("move author-1 nowhere" + nodes), says("there is no shard nowhere"));
+    CHECK(code == 2);
+    CHECK_THAT(run("read author-1 --nodes localhost"), says("use HOST:PORT"));
+    CHECK(code == 2);
+    CHECK_THAT(run("read author-1 --nodes 127.0.0.1:1"), says("127.0.0.1:1: Connection refused"));
+    CHECK(code == 1);
+}
+
 TEST_CASE("the routing table in a key is replaced by one of several at once", "[redis]") {
     wipe();
     cluster on{servers().direct()};
@@ -588,21 +648,67 @@ TEST_CASE("after the seal, a writer with the old table is refused", "[redis][fen
     CHECK(all_pages(db.reader(), "author-1", 7) == sorted(expected));
 }
 
+TEST_CASE("a move that was cut off anywhere is finished by the same call", "[redis][fence]") {
+    wipe();
+    stored db{first_table({{"author-1", 4}})};
+    auto expected = posts("author-1", 80);
+    db.write(expected);
+    routing_key source{db.on};
+    REQUIRE(source.compare_and_swap(std::nullopt, sw::encode(*db.router.pin())) ==
+            sw::swap_result::stored);
+    const auto bucket = db.router.place("author-1", "post-0").partition_key;
+    const auto reader = db.reader();
+    int cut_off = 0;
+    int moved = 0;
+    for (std::size_t call = 1; call != 40; ++call) {
+        CAPTURE(call);
+        sw::routing_table table = sw::decode(*source.load());
+        const auto& names = table.shards().names();
+        const std::string from = table.shards().owner(table.shards().slot_of(bucket.str()));
+        const std::string to = names[(call * 5 + 1) % names.size()];
+        const std::string& struck = call % 2 == 0 ? from : to;
+        auto& proxy =
+            servers()
+                .node_at(slot_migration::owner_of(db.on, hash_slot(bucket_key(struck, ""))))
+                .proxy();
+        cluster frail{servers().through_proxies()};
+        bucket_store store{frail, table.format()};
+        routing_key own{frail};
+        static_cast<void>(frail.masters());
+        proxy.reset_at(call / 2 + 1);
+        try {
+            mover{store, own}.move(table, bucket, to);
+        } catch (const sw::unavailable&) {
+            ++cut_off;
+        }
+        proxy.calm();
+        table = sw::decode(*source.load());
+        mover{db.store, source}.move(table, bucket, to);
+        moved += from != to;
+        static_cast<void>(db.router.publish(table));
+        const item row{"author-1", 2'000 + static_cast<std::int64_t>(call), "post-0", "after"};
+        REQUIRE(db.store.write(db.router.place("author-1", "post-0"), row));
+        expected.push_back(row);
+        REQUIRE(all_pages(reader, "author-1", 50) == sorted(expected));
+    }
+    CHECK(moved > 20);
+    CHECK(cut_off > 20);
+}
+
 TEST_CASE("no write is lost while its bucket moves back and forth", "[redis][fence]") {
     wipe();
     stored db{first_table({{"author-1", 4}})};
     routing_key source{db.on};
     sw::routing_table table = *db.router.pin();
     REQUIRE(source.compare_and_swap(std::nullopt, sw::encode(table)) == sw::swap_result::stored);
-    std::atomic<bool> done{false};
     std::vector<std::vector<item>> acknowledged(2);
-    std::vector<std::thread> writers;
+    std::vector<std::jthread> writers;
     for (std::size_t w = 0; w != acknowledged.size(); ++w) {
-        writers.emplace_back([&, w] {
+        writers.emplace_back([&, w](const std::stop_token& stop) {
             stored mine{first_table({{"author-1", 4}})};
             routing_key own{mine.on};
             sw::refresher fresh{mine.router, own, {.minimum_interval = 1ms}};
-            for (int i = 0; !done; ++i) {
+            for (int i = 0; !stop.stop_requested(); ++i) {
                 const item row{"author-1", i, std::to_string(w) + "-" + std::to_string(i), ""};
                 try {
                     fresh.with_route(row.author, row.id, [&](const sw::placement& at) {
@@ -623,9 +729,9 @@ TEST_CASE("no write is lost while its bucket moves back and forth", "[redis][fen
                    names[static_cast<std::size_t>(round) % names.size()]);
         std::this_thread::sleep_for(10ms);
     }
-    done = true;
     std::vector<item> expected;
     for (std::size_t w = 0; w != writers.size(); ++w) {
+        writers[w].request_stop();
         writers[w].join();
         std::ranges::copy(acknowledged[w], std::back_inserter(expected));
     }
@@ -692,11 +798,17 @@ private:
 
 static_assert(stores_suite::served_store<redis_store>);
 
+/// Stored once, and again when another case has wiped it away.
 stores_suite::stored_history<redis_store>& history() {
     static redis_store store;
-    static stores_suite::stored_history<redis_store> stored{
-        store, (wipe(), stores_suite::read_history(SHARDWEAVE_EXCERPT))};
-    return stored;
+    static std::optional<stores_suite::stored_history<redis_store>> stored;
+    static int wiped = 0;
+    if (!stored || wiped != wipes) {
+        wipe();
+        wiped = wipes;
+        stored.emplace(store, stores_suite::read_history(SHARDWEAVE_EXCERPT));
+    }
+    return *stored;
 }
 
 }  // namespace

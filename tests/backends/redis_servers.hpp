@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -171,7 +172,8 @@ private:
 class slot_migration {
 public:
     slot_migration(redis_timeline::cluster& on, std::uint16_t slot, redis_timeline::endpoint to)
-        : on_(&on), slot_(std::to_string(slot)), from_(owner_of(on, slot)), to_(std::move(to)) {
+        : on_(&on), nodes_(on.masters()), slot_(std::to_string(slot)), from_(owner_of(on, slot)),
+          to_(std::move(to)) {
         tell(to_, {"CLUSTER", "SETSLOT", slot_, "IMPORTING", id_of(from_)});
         tell(from_, {"CLUSTER", "SETSLOT", slot_, "MIGRATING", id_of(to_)});
     }
@@ -202,23 +204,49 @@ public:
         tell(from_, {"MIGRATE", to_.host, std::to_string(to_.port), key, "0", "5000"});
     }
 
+    /// Until all nodes know. Begun before, the next migration could leave two nodes that each take
+    /// the other one for the owner, since both may choose the same epoch.
     void finish() {
         while (move_keys(100) != 0) {
         }
         const std::string id = id_of(to_);
-        tell(to_, {"CLUSTER", "SETSLOT", slot_, "NODE", id});
-        tell(from_, {"CLUSTER", "SETSLOT", slot_, "NODE", id});
+        for (int attempt = 0; attempt == 0 || !agreed(); ++attempt) {
+            if (attempt == 500) {
+                throw server_error{"the nodes do not agree on the owner of slot " + slot_};
+            }
+            if (attempt % 50 == 0) {
+                tell(to_, {"CLUSTER", "SETSLOT", slot_, "NODE", id});
+                tell(from_, {"CLUSTER", "SETSLOT", slot_, "NODE", id});
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        }
     }
 
 private:
     void tell(const redis_timeline::endpoint& node, const std::vector<std::string>& words) {
         static_cast<void>(redis_timeline::checked(on_->call_node(node, words), words[0]));
     }
+    [[nodiscard]] bool agreed() {
+        std::set<std::string> epochs;
+        for (const redis_timeline::endpoint& each : nodes_) {
+            const auto map =
+                redis_timeline::slot_map::from(on_->call_node(each, {"CLUSTER", "SLOTS"}), each);
+            const auto* owner = map.owner(static_cast<std::uint16_t>(std::stoul(slot_)));
+            if (owner == nullptr || *owner != to_) {
+                return false;
+            }
+            const std::string info{on_->call_node(each, {"CLUSTER", "INFO"}).text()};
+            const auto at = info.find("cluster_current_epoch:");
+            epochs.insert(info.substr(at, info.find('\r', at) - at));
+        }
+        return epochs.size() == 1;
+    }
     [[nodiscard]] std::string id_of(const redis_timeline::endpoint& node) {
         return std::string{on_->call_node(node, {"CLUSTER", "MYID"}).text()};
     }
 
     redis_timeline::cluster* on_;
+    std::vector<redis_timeline::endpoint> nodes_;
     std::string slot_;
     redis_timeline::endpoint from_;
     redis_timeline::endpoint to_;
