@@ -276,10 +276,15 @@ void pages_equal_the_sorted_rows(stored_history<Store>& on) {
             continue;
         }
         counted_calls<Store> calls{&on.store()};
-        const auto reader = reader_of(on, calls, {.concurrency = 4, .grouping = grouping});
+        // Threads that start for each small page would be most of the time; other cases have them.
+        const std::size_t concurrency = grouping == sw::grouping::per_shard ? 4 : 1;
+        const auto reader =
+            reader_of(on, calls, {.concurrency = concurrency, .grouping = grouping});
         for (const auto& keys : reads) {
             const std::vector<item> expected = on.expected(keys);
-            for (const std::size_t limit : {std::size_t{20}, std::size_t{1'000}}) {
+            // At most some hundred pages, whatever the history's size.
+            const std::size_t few = std::max<std::size_t>(20, expected.size() / 300);
+            for (const std::size_t limit : {few, std::size_t{1'000}}) {
                 CAPTURE(keys.front(), keys.size(), limit, grouping);
                 calls.calls = 0;
                 const walk walked{reader, keys, limit};
@@ -304,7 +309,9 @@ void pages_while_buckets_move_and_a_key_grows(stored_history<Store>& on) {
     std::vector<item> expected = on.expected({key});
     const std::int64_t oldest = expected.back().created_at;
     const std::int64_t newest = expected.front().created_at;
-    const std::size_t half = expected.size() / 50 / 2 + 2;
+    // Some 80 pages, whatever the history's size.
+    const std::size_t limit = expected.size() / 80 + 1;
+    const std::size_t half = 40;
     std::size_t moved = 0;
     std::vector<item> in_front;
     std::vector<item> behind;
@@ -313,7 +320,7 @@ void pages_while_buckets_move_and_a_key_grows(stored_history<Store>& on) {
         behind.push_back({key, oldest - 1 - i / 7, "behind-" + std::to_string(i), ""});
         in_front.push_back({key, newest + 1 + i / 7, "in-front-" + std::to_string(i), ""});
     }
-    const walk walked{reader, key, 50, [&](std::size_t pages) {
+    const walk walked{reader, key, limit, [&](std::size_t pages) {
                           if (pages % 3 == 0) {
                               on.move(key, moved++);
                           }
@@ -329,7 +336,7 @@ void pages_while_buckets_move_and_a_key_grows(stored_history<Store>& on) {
     // Forward, what came in front of the page came too late; back, it is met.
     REQUIRE((walked.forward == seen));
     REQUIRE((walked.backward == now));
-    REQUIRE((walk{reader, key, 200}.forward == now));
+    REQUIRE((walk{reader, key, 1'000}.forward == now));
 }
 
 /// What a page fails with.
