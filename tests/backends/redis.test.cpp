@@ -811,7 +811,7 @@ stores_suite::stored_history<redis_store>& history(bool with_faults = false) {
     if (!stored || wiped != wipes) {
         wipe();
         wiped = wipes;
-        stored.emplace(store, stores_suite::read_history(SHARDWEAVE_EXCERPT, SHARDWEAVE_MOST_ROWS));
+        stored.emplace(store, stores_suite::read_history(SHARDWEAVE_EXCERPT));
     }
     return *stored;
 }
