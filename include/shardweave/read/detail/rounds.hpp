@@ -137,15 +137,16 @@ public:
         at.wanted -= std::min(rows, at.wanted);
         // Where rows were left out, its cursor is behind them, and nobody knows how far.
         at.gave(page.more && !beyond ? page.cursor : std::string{}, moved, merge_.covered(from));
+        const bool reached = at.until && known_up_to(from, *at.until);
+        if (moved || reached || (at.until && !page.more)) {
+            at.progress.advanced();  // the next question is another one
+        }
         if (beyond) {
             merge_.finish(from);
-        } else if (at.until && known_up_to(from, *at.until)) {
-            // Complete up to the bound, by rows at or beyond it; of what comes after, nothing is
-            // said.
+        } else if (reached) {
+            // By rows at or beyond the bound. Of what comes after it, nothing is said.
         } else if (page.more) {
-            if (moved) {
-                at.progress.advanced();
-            } else if (!at.progress.idle(at.cursor, page.cursor)) {
+            if (!moved && !at.progress.idle(at.cursor, page.cursor)) {
                 return blame(
                     at.about, errc::no_progress,
                     "it keeps answering that there is more, without a row or a new cursor; "
@@ -153,7 +154,6 @@ public:
             }
             at.unfinished = at.wanted != 0;
         } else if (at.until) {
-            at.progress.advanced();  // the next question is another one
             merge_.cover(from, *at.until);
         } else {
             merge_.finish(from);
@@ -177,6 +177,7 @@ public:
             if (sources_[i].standing == standing::skipped) {
                 sources_[i].standing = standing::asked;
                 sources_[i].cursor.clear();
+                sources_[i].progress.advanced();
                 merge_.reopen(i);
                 if (boundary) {
                     merge_.cover(i, *boundary);
