@@ -88,8 +88,9 @@ private:
         if (idle.empty()) {
             return nullptr;
         }
-        auto taken = std::move(idle.back());
-        idle.pop_back();
+        // The one that has rested longest, so that one which is broken is found out soon.
+        auto taken = std::move(idle.front());
+        idle.erase(idle.begin());
         return taken;
     }
 
