@@ -543,8 +543,13 @@ void traverse(const Order& order, std::uint64_t seed, std::size_t concurrency) {
         }
         const auto keep_going = [&] {
             if (page.items.empty()) {
-                // On from an empty page is nowhere new; back from it is the list's other end.
-                return turn_back ? std::nullopt : boundary;
+                // On from an empty page is nowhere new; back from it is the list's other end, or
+                // the row that it started after, where a budget ended it.
+                if (!turn_back || page.ended != sw::page_end::budget) {
+                    return turn_back ? std::nullopt : boundary;
+                }
+                const auto rest = expected_page(order, w.whole(filter, shown), way, boundary, 1);
+                return rest.empty() ? std::nullopt : std::optional{rest.front()};
             }
             return std::optional{forward ? page.items.back() : page.items.front()};
         };

@@ -94,11 +94,7 @@ public:
     }
 
     /// Ends the page as its stop token does, with `errc::cancelled`. Call `begin` next.
-    void cancel() {
-        if (!over_) {
-            book_.end({errc::cancelled, {}, {}, "the caller stopped the read"});
-        }
-    }
+    void cancel() { book_.cancel(); }
 
     /// When to call `begin`, even if nothing happens before.
     [[nodiscard]] instant wake() const { return over_ ? instant::max() : book_.wake(); }
@@ -121,6 +117,10 @@ private:
 
     void advance(instant now) {
         while (!over_) {
+            if (book_.limits().cancelled && book_.idle()) {
+                finish(std::make_exception_ptr(failure{book_.limits().over(now)}));
+                return;
+            }
             if (!detail::ask(reading_, book_, cause_)) {
                 finish(nullptr);
                 return;

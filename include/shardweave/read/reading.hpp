@@ -7,6 +7,7 @@
 
 #include <shardweave/core/detail/text.hpp>
 #include <shardweave/core/error.hpp>
+#include <shardweave/core/limits.hpp>
 #include <shardweave/place/router.hpp>
 #include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
@@ -71,7 +72,7 @@ public:
                 return todo;
             }
             collect();
-            if (ended_ != page_end::end || stretches_.done()) {
+            if (ended_ != page_end::end || stretches_.done() || out_of_time()) {
                 break;
             }
             stretches_.too_little();
@@ -105,18 +106,15 @@ public:
         result.ended = ended_;
         result.stats = stats();
         std::optional<cursor> onward;
-        if (may_have_more()) {
+        // What failed is asked again, by the page after the last one, too.
+        if (may_have_more() || !result.failures.empty()) {
             onward.emplace(onward_state());
         }
         check_progress(onward);
         take_items(result.items);
         std::optional<cursor> return_way;
         if (from_.after && with_.limit != 0 && (result.failures.empty() || !result.items.empty())) {
-            // Behind an empty page is the whole list, read from its other end.
-            return_way.emplace(state_at(
-                forward ? scan::backward : scan::forward,
-                result.items.empty() ? std::nullopt
-                                     : std::optional{order_->position_of(result.items.front())}));
+            return_way = way_back(result.items.empty() ? nullptr : &result.items.front(), onward);
         }
         if (!forward) {
             std::ranges::reverse(result.items);
@@ -183,7 +181,8 @@ private:
     /// The weave of the next stretch.
     void open() {
         const read_budget left = weave_ ? weave_->left() : with_.budget;
-        times_ = stretches_.take(std::min(left.requests, left.rows));
+        times_ = stretches_.take(
+            std::min({left.requests, left.rows, limits::buffered_rows / with_.limit}));
         std::vector<source> sources =
             detail::sources_of(*table_, keys_.keys(), how_->grouping, times_);
         check(sources.size());
@@ -223,6 +222,14 @@ private:
         }
     }
 
+    /// Whoever skips what fails does not skip all that is left once the time is over.
+    [[nodiscard]] bool out_of_time() {
+        const bool over = std::ranges::any_of(
+            failures_, [](const error& each) { return each.code == errc::deadline_exceeded; });
+        ended_ = over ? page_end::gap : ended_;
+        return over;
+    }
+
     /// Takes what a finished weave has.
     void collect() {
         if (items_.empty()) {
@@ -246,6 +253,22 @@ private:
                 {},
                 as_of()};
     }
+    /// Back from a page's first item. Behind an empty page is the whole list, read from its other
+    /// end; or where its budget ended it, unless that is where it began.
+    [[nodiscard]] std::optional<cursor> way_back(const Item* first,
+                                                 const std::optional<cursor>& onward) const {
+        cursor::state state =
+            state_at(way() == scan::forward ? scan::backward : scan::forward,
+                     first == nullptr ? std::nullopt : std::optional{order_->position_of(*first)});
+        if (first == nullptr && ended_ == page_end::budget && onward) {
+            state.reached = onward->known()->reached;
+            if (!state.reached && boundary_ == from_.after) {
+                return std::nullopt;
+            }
+            state.boundary = state.reached ? std::nullopt : onward->known()->boundary;
+        }
+        return cursor{std::move(state)};
+    }
     [[nodiscard]] cursor::state onward_state() const {
         if (!weave_) {
             cursor::state same = from_.state;
@@ -257,7 +280,8 @@ private:
         const bool spent = ended_ == page_end::budget;
         onward.reached = detail::reached_time(*order_, way(), boundary_, extent_.left,
                                               spent ? times_ : extent_.left, from_.state.reached);
-        onward.hints = detail::hints_of(*weave_, ended_stay(), far_end());
+        onward.hints =
+            detail::hints_of(*weave_, ended_stay() && ended_ != page_end::gap, far_end());
         return onward;
     }
 

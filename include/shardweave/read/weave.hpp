@@ -216,10 +216,11 @@ private:
         const bool full = page_.size() == options_.limit;
         const bool at_wall =
             !full && merged.lanes() != 0 && merged.state(merged.top()) == head::wall;
-        ended_ = full              ? page_end::full
-                 : !at_wall        ? page_end::end
-                 : rounds_.spent() ? page_end::budget
-                                   : page_end::gap;
+        const bool stuck = at_wall && rounds_.blocked_at(merged.top());
+        ended_ = full                        ? page_end::full
+                 : !at_wall                  ? page_end::end
+                 : rounds_.spent() && !stuck ? page_end::budget
+                                             : page_end::gap;
         if (!page_.empty()) {
             reach(merged.order().position_of(page_.back()));
         }

@@ -79,16 +79,62 @@ template <class Item, class Order>
     return left_out;
 }
 
-/// Leaves out the rows from `far` on. True when there are any.
+/// Leaves out the rows from `far` on. True when the store looked that far.
 template <class Item, class Order>
 [[nodiscard]] bool drop_beyond(const merge<Item, Order>& merged,
                                const std::optional<typename Order::position_type>& far,
-                               std::vector<Item>& rows) {
-    const auto end = std::ranges::find_if(
-        rows, [&](const Item& row) { return far && merged.compare(row, *far) >= 0; });
-    const bool any = end != rows.end();
-    rows.erase(end, rows.end());
+                               shard_page<Item>& page) {
+    const auto is_beyond = [&](const Item& row) { return far && merged.compare(row, *far) >= 0; };
+    const auto end = std::ranges::find_if(page.items, is_beyond);
+    const bool any = end != page.items.end() || (page.scanned && is_beyond(*page.scanned));
+    page.items.erase(end, page.items.end());
     return any;
+}
+
+/// The first row that comes back from beyond the range, where nothing is taken and so nothing is
+/// checked: a store in another order would lack rows that nobody notices.
+template <class Item, class Order>
+[[nodiscard]] std::optional<std::size_t>
+back_from_beyond(const merge<Item, Order>& merged, scan way, const time_range& within,
+                 const std::optional<typename Order::position_type>& far,
+                 const std::vector<Item>& rows) {
+    const auto is_beyond = [&](const Item& row) {
+        if constexpr (Order::timed) {
+            const item_time at = merged.order().time_of(row);
+            const bool rising = Order::times_rise == (way == scan::forward);
+            if (!within.contains(at) && (at < within.since) != rising) {
+                return true;
+            }
+        }
+        return far && merged.compare(row, *far) >= 0;
+    };
+    const auto end = std::ranges::find_if(rows, is_beyond);
+    const auto back = std::find_if_not(end, rows.end(), is_beyond);
+    return back == rows.end() ? std::nullopt
+                              : std::optional{static_cast<std::size_t>(back - rows.begin())};
+}
+
+/// What is left of an answer.
+struct sifted {
+    /// A row that comes back from beyond the range; nothing was left out then.
+    std::optional<std::size_t> bad{};
+    /// All up to somewhere is known now, though no row says so.
+    bool before = false;
+    /// Nothing of the range can follow.
+    bool beyond = false;
+};
+
+/// Leaves out the rows that a read is not about, and those that it knows.
+template <class Item, class Order, class Asked>
+[[nodiscard]] sifted sift(merge<Item, Order>& merged, std::size_t lane, const Asked& asked,
+                          shard_page<Item>& page) {
+    if (const auto bad = back_from_beyond(merged, asked.way, asked.within, asked.far, page.items)) {
+        return {.bad = bad};
+    }
+    const other_times others = drop_other_times(merged, lane, asked.way, asked.within, page);
+    const bool beyond = drop_beyond(merged, asked.far, page) || others.beyond;
+    drop_known(merged, lane, page.items);
+    return {.before = others.before, .beyond = beyond};
 }
 
 /// The error that ends a read, first of all, naming every other one.

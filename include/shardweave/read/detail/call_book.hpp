@@ -71,6 +71,8 @@ public:
 
     void limit(call_limits limits) { limits_ = std::move(limits); }
     [[nodiscard]] const call_limits& limits() const noexcept { return limits_; }
+    /// As a stop token that was stopped.
+    void cancel() noexcept { limits_.cancelled = true; }
 
     void submit(Request&& request) {
         const std::size_t number = plan_.add();

@@ -123,25 +123,26 @@ public:
             page.more = false;
         }
         stats_.rows_examined += page.items.size();
-        const other_times others =
-            drop_other_times(merge_, from, common_.way, common_.within, page);
-        const bool beyond = drop_beyond(merge_, common_.far, page.items) || others.beyond;
-        drop_known(merge_, from, page.items);
+        const sifted news = sift(merge_, from, common_, page);
+        if (news.bad) {
+            return unordered(merge_, from, at.about, page.items, *news.bad);
+        }
         const std::size_t rows = page.items.size();
         if (const auto bad = merge_.feed(from, std::move(page.items))) {
             // Nothing was taken: the rows can be named.
             return unordered(merge_, from, at.about, page.items, *bad);
         }
         const bool moved =
-            (page.scanned && move_wall(merge_, from, *page.scanned)) || rows != 0 || others.before;
+            (page.scanned && move_wall(merge_, from, *page.scanned)) || rows != 0 || news.before;
         at.wanted -= std::min(rows, at.wanted);
         // Where rows were left out, its cursor is behind them, and nobody knows how far.
-        at.gave(page.more && !beyond ? page.cursor : std::string{}, moved, merge_.covered(from));
+        at.gave(page.more && !news.beyond ? page.cursor : std::string{}, moved,
+                merge_.covered(from));
         const bool reached = at.until && known_up_to(from, *at.until);
         if (moved || reached || (at.until && !page.more)) {
             at.progress.advanced();  // the next question is another one
         }
-        if (beyond) {
+        if (news.beyond) {
             merge_.finish(from);
         } else if (reached) {
             // By rows at or beyond the bound. Of what comes after it, nothing is said.

@@ -45,14 +45,16 @@ struct source_state {
     /// A store cursor came with rows up to `end`, or with none. Of very many the last ones become
     /// one: a cursor that is not kept is a hint less.
     void gave(const std::string& at, bool rows, const std::optional<Position>& end) {
-        if (at.empty()) {
-            return;
-        }
-        if (rows && end && ahead_.size() == most_ahead) {
-            ahead_.back() = {*end, at};
-        } else if (rows && end) {
-            ahead_.push_back({*end, at});
-        } else {
+        if (rows && end) {
+            // Rows without a cursor count, too: one that comes after them is behind them.
+            const bool joins =
+                !ahead_.empty() && (ahead_.back().second.empty() || ahead_.size() == most_ahead);
+            if (!joins) {
+                ahead_.emplace_back();
+            }
+            ahead_.back().first = *end;
+            ahead_.back().second = at;
+        } else if (!at.empty()) {
             (ahead_.empty() ? settled_ : ahead_.back().second) = at;
         }
     }
@@ -62,7 +64,9 @@ struct source_state {
     void settle(const Consumed& consumed) {
         std::size_t done = 0;
         for (; done != ahead_.size() && consumed(ahead_[done].first); ++done) {
-            settled_ = std::move(ahead_[done].second);
+            if (!ahead_[done].second.empty()) {
+                settled_ = std::move(ahead_[done].second);
+            }
         }
         ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(done));
     }

@@ -25,10 +25,12 @@ namespace detail {
 struct call_limits {
     deadline until{};
     std::stop_token stop{};
+    /// By whoever drives it.
+    bool cancelled = false;
 
     /// Why not, or no error.
     [[nodiscard]] error over(instant now) const {
-        if (stop.stop_requested()) {
+        if (cancelled || stop.stop_requested()) {
             return {errc::cancelled, {}, {}, "the caller stopped the read"};
         }
         if (until.passed(now)) {
