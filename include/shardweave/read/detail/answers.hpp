@@ -52,6 +52,15 @@ struct other_times {
     bool beyond = false;
 };
 
+/// Where an item's time is, as it is walked: below 0 before the range, 0 in it, above 0 beyond it.
+template <class Order, class Item>
+[[nodiscard]] int time_side(const Order& order, scan way, const time_range& within,
+                            const Item& item) {
+    const item_time at = order.time_of(item);
+    const bool rising = Order::times_rise == (way == scan::forward);
+    return within.contains(at) ? 0 : (at < within.since) == rising ? -1 : 1;
+}
+
 /// Leaves out the rows of other times, where an order tells them.
 template <class Item, class Order>
 [[nodiscard]] other_times drop_other_times(merge<Item, Order>& merged, std::size_t lane, scan way,
@@ -61,11 +70,8 @@ template <class Item, class Order>
         if (within == time_range{}) {
             return left_out;
         }
-        const Order& order = merged.order();
-        const bool rising = Order::times_rise == (way == scan::forward);
         const auto side = [&](const Item& row) {
-            const item_time at = order.time_of(row);
-            return within.contains(at) ? 0 : (at < within.since) == rising ? -1 : 1;
+            return time_side(merged.order(), way, within, row);
         };
         std::vector<Item>& rows = page.items;
         const auto end = std::ranges::find_if(rows, [&](const Item& row) { return side(row) > 0; });
@@ -100,9 +106,7 @@ back_from_beyond(const merge<Item, Order>& merged, scan way, const time_range& w
                  const std::vector<Item>& rows) {
     const auto is_beyond = [&](const Item& row) {
         if constexpr (Order::timed) {
-            const item_time at = merged.order().time_of(row);
-            const bool rising = Order::times_rise == (way == scan::forward);
-            if (!within.contains(at) && (at < within.since) != rising) {
+            if (time_side(merged.order(), way, within, row) > 0) {
                 return true;
             }
         }

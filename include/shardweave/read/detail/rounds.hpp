@@ -6,7 +6,6 @@
 
 #include <shardweave/core/error.hpp>
 #include <shardweave/core/types.hpp>
-#include <shardweave/place/time_range.hpp>
 #include <shardweave/read/action.hpp>
 #include <shardweave/read/asking.hpp>
 #include <shardweave/read/detail/answers.hpp>
