@@ -165,7 +165,8 @@ private:
 
 /// XXH3 over everything that must match: finds accidents (a cut or damaged token, another query's),
 /// stops nobody. Anyone can compute it, so a client could read from where it likes within the keys
-/// that it may read; give `token_sealer` a protection with a secret key where that matters.
+/// that it may read, and hand bytes of its choice to the callback as the store's own cursor; give
+/// `token_sealer` a protection with a secret key where that matters.
 struct checksum_protection {
     static constexpr unsigned char id = 1;
     static constexpr std::size_t tag_bytes = 8;
