@@ -57,6 +57,8 @@ std::vector<item> read_history(const char* path) {
 
 bool newer(const item& a, const item& b) { return postgres::newest_first.compare(a, b) < 0; }
 
+using keys_by_database = std::map<std::string, std::vector<std::string>>;
+
 /// The same rows in four databases, in one, and in one that sees the four as foreign tables.
 class databases {
 public:
@@ -83,8 +85,8 @@ public:
     [[nodiscard]] postgres::connection connect(const std::string& name) const {
         return postgres::connected(server.conninfo(name, "postgres"));
     }
-    [[nodiscard]] std::map<std::string, std::vector<std::string>> keys_by_shard() const {
-        std::map<std::string, std::vector<std::string>> keys;
+    [[nodiscard]] keys_by_database keys_by_shard() const {
+        keys_by_database keys;
         for (const sw::target& each : router.pin()->targets(author)) {
             keys[each.shard].push_back(each.partition_key.str());
         }
@@ -157,8 +159,8 @@ void take(const postgres::rows& found, std::vector<item>& into) {
 /// As written by hand: everyone is asked for a whole page, all at once, and the rest is a sort.
 class by_hand {
 public:
-    by_hand(const databases& at, bool a_query_a_database) {
-        for (const auto& [shard, keys] : at.keys_by_shard()) {
+    by_hand(const databases& at, const keys_by_database& ask, bool a_query_a_database) {
+        for (const auto& [shard, keys] : ask) {
             const std::size_t each = a_query_a_database ? keys.size() : 1;
             for (std::size_t i = 0; i < keys.size(); i += each) {
                 asked_.push_back({postgres::connected(at.connections.at(shard)),
@@ -337,15 +339,16 @@ void run(const char* path) {
         auto kept = std::make_shared<decltype(one)>(std::move(one));
         return [kept](const position& after) { return (*kept)(after); };
     };
-    add("one table, not sharded",
-        shared(statement{at.connect("one"), statement::page_of("item", {std::string{author}})}));
+    add("one table, not sharded", shared(by_hand{at, {{"one", {std::string{author}}}}, true}));
     add("ours, blocking, a query a bucket", blocking(at, pool, sw::grouping::per_partition_key));
     add("ours, blocking, a query a database", blocking(at, pool, sw::grouping::per_shard));
     add("ours, coroutines, a query a bucket",
         coroutines(at, pool, sw::grouping::per_partition_key));
     add("ours, coroutines, a query a database", coroutines(at, pool, sw::grouping::per_shard));
-    add("by hand, at once, a query a bucket, sorted", shared(by_hand{at, false}));
-    add("by hand, at once, a query a database, sorted", shared(by_hand{at, true}));
+    add("by hand, at once, a query a bucket, sorted",
+        shared(by_hand{at, at.keys_by_shard(), false}));
+    add("by hand, at once, a query a database, sorted",
+        shared(by_hand{at, at.keys_by_shard(), true}));
     add("postgres_fdw, the partitioned parent",
         shared(statement{at.connect("front"), through_parent(at)}));
     add("postgres_fdw, UNION ALL of the foreign tables",
